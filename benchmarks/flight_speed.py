@@ -21,7 +21,7 @@ from palaestra.cli.measure import Benchmark
 from palaestra.cli.random_actions import POOL, episodes
 from palaestra.game import TERMINATED, Field, Game, Role, uniform
 from palaestra.ucav.body import BODY
-from palaestra.ucav.flight import PHYSICS_HZ, flight_keywords, frames_in_a_period
+from palaestra.ucav.flight import PHYSICS_HZ, FlightKeywords, frames_in_a_period
 from palaestra.ucav.inner_loop import STICK
 
 DOGFIGHT, TRACK = "palaestra/UcavDogfight-v1", "palaestra/UcavTrack-v1"
@@ -85,7 +85,7 @@ def observe(s, world, observations, scratch):
 
 def game(engine: Literal["compiled", "jsbsim"] = "compiled") -> Game:
     """One aircraft that flies by the stick, and no task: what a decision of a second costs is its frames."""
-    flight = flight_keywords(engine, AIRFRAME, PLANET, PHYSICS_HZ, count=1)
+    flight = FlightKeywords(engine, AIRFRAME, PLANET, PHYSICS_HZ).of_game(count=1)
     return Game(
         name="Flight",
         roles=(Role("pilot", ("pilot_0",), (Field("altitude_m", (), -1e9, 1e9, "m", "height"),), STICK),),

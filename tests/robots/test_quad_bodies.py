@@ -12,7 +12,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.pages import page
-from palaestra.robots import menagerie, quad_parts
+from palaestra.robots import menagerie, quad_parts, quad_sight
 from palaestra.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, quad_spec
 
 mujoco = pytest.importorskip("mujoco")
@@ -104,17 +104,17 @@ def test_noise_is_of_own_sensors_bounded_and_the_same_when_it_is_asked_again():
     noisy, plain = batch(50, sensor_noise=0.5), batch(50)
     for _ in range(2):
         difference = np.abs(noisy.observations - plain.observations).max(axis=(0, 1))
-        assert (difference[: quad_parts.OWN] <= 0.5 * quad_parts.NOISE + 1e-5).all()
-        assert (difference[: quad_parts.OWN] > 0.4 * quad_parts.NOISE).all()
-        assert (difference[quad_parts.OWN :] == 0).all()
+        assert (difference[: quad_sight.OWN] <= 0.5 * quad_parts.NOISE + 1e-5).all()
+        assert (difference[: quad_sight.OWN] > 0.4 * quad_parts.NOISE).all()
+        assert (difference[quad_sight.OWN :] == 0).all()
         seen, state = noisy.observations.copy(), noisy.states.tobytes()
         noisy.load_states(noisy.states.copy(), np.ones(50, bool))
         assert noisy.states.tobytes() == state
         np.testing.assert_array_equal(noisy.observations[..., :9], seen[..., :9])
         noisy.reset(seed=4)
         plain.reset(seed=4)
-    first = noisy.observations[:, 0, : quad_parts.OWN] - plain.observations[:, 0, : quad_parts.OWN]
-    second = noisy.observations[:, 1, : quad_parts.OWN] - plain.observations[:, 1, : quad_parts.OWN]
+    first = noisy.observations[:, 0, : quad_sight.OWN] - plain.observations[:, 0, : quad_sight.OWN]
+    second = noisy.observations[:, 1, : quad_sight.OWN] - plain.observations[:, 1, : quad_sight.OWN]
     assert abs(np.corrcoef(first.ravel() / 1.0, second.ravel())[0, 1]) < 0.1
 
 
@@ -130,7 +130,7 @@ def test_joints_go_where_they_are_told_fifty_times_a_second():
     ranges = np.tile(np.array(RANGES_RAD), (4, 1))
     np.testing.assert_allclose(robot["target_rad"], ranges.mean(1) + share * np.ptp(ranges, axis=1) / 2, atol=1e-6)
     np.testing.assert_allclose(robot["joint_rad"], robot["target_rad"], atol=0.12)
-    np.testing.assert_allclose(sim.observations[0, 0, quad_parts.OWN : quad_parts.OWN + 12], share, atol=1e-6)
+    np.testing.assert_allclose(sim.observations[0, 0, quad_sight.OWN : quad_sight.OWN + 12], share, atol=1e-6)
 
 
 def with_names_of_menagerie(order: tuple[int, ...]) -> Any:

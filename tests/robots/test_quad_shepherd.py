@@ -12,7 +12,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_box, quad_parts, quad_shepherd
+from palaestra.robots import quad_box, quad_parts, quad_shepherd, quadruped
 
 pytest.importorskip("mujoco")
 
@@ -26,7 +26,7 @@ def placed(sheep: tuple[float, float], *robots: tuple[float, float], **keywords:
     records = sim.states.copy()
     records["sheep"]["position_m"][0, 0] = sheep
     records["robots"]["position_m"][0, :, :2] = robots
-    records["info"]["to_go_m"][0] = quad_parts.to_go(records["sheep"].view(np.recarray)[0, 0], quad_shepherd.BEHIND_M)
+    records["info"]["to_go_m"][0] = quadruped.to_go(records["sheep"].view(np.recarray)[0, 0], quad_shepherd.BEHIND_M)
     sim.load_states(records, np.array([True]))
     return sim
 

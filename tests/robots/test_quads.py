@@ -11,7 +11,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_gate, quad_parts, quad_sumo
+from palaestra.robots import quad_gate, quad_parts, quad_sight, quad_sumo, quadruped
 from palaestra.robots.quadruped import JOINTS, POSITIONS, RANGES_RAD, STIFFNESS, TORQUES_NM, VELOCITIES
 
 mujoco = pytest.importorskip("mujoco")
@@ -126,16 +126,14 @@ def test_sensors_end_at_their_limit():
     records = sim.states.copy()
     records["robots"]["joint_radps"][0, 1, 4:6] = -1857.0, 900.0
     sim.load_states(records, np.array([True]))
-    assert sim.observations[0, 1, 21 + 4 : 21 + 6].tolist() == [-quad_parts.SENSOR_LIMIT, 900.0]
+    assert sim.observations[0, 1, 21 + 4 : 21 + 6].tolist() == [-quad_sight.SENSOR_LIMIT, 900.0]
 
 
 def test_the_gate_pays_ways_through_its_middle_and_ends_when_all_have_passed():
     sim = batch(GATE)
     placed(sim, 0, -1.2, 0.9)
     placed(sim, 1, 2.0, 0.0)
-    assert quad_parts.to_go(sim.states["robots"].view(np.recarray)[0, 0], quad_gate.BEHIND_M) == pytest.approx(
-        0.5 + 1.5
-    )
+    assert quadruped.to_go(sim.states["robots"].view(np.recarray)[0, 0], quad_gate.BEHIND_M) == pytest.approx(0.5 + 1.5)
     sim.step()  # sets what is left to go
     assert sim.states["info"]["passed"][0] == 1
     assert sim.states["info"]["end_reason"][0] == 0

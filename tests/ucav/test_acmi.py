@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from palaestra.ucav import dogfight, limits, track
 from palaestra.ucav.acmi import AcmiWriter, object_id, read_acmi, write_acmi
 
-GAME = dogfight.game("stick")
+GAME = dogfight.game()
 RED, BLUE = 0x101, 0x201
 
 

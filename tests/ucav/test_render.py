@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.drawing.canvas import GROUND, SIGNAL, SKY, TEAMS, Canvas
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import GROUND, SIGNAL, SKY, TEAMS
 from palaestra.replay.export import write_gif
 from palaestra.ucav import dogfight, render_flight, track
 from palaestra.ucav.flightplot import film, plot_flight
@@ -26,7 +27,7 @@ from palaestra.ucav.mapview import AHEAD_S, FROM_ABOVE, NORTH_UP, Scene, grid_li
 from palaestra.ucav.render_flight import HEADER, MARGIN, SQUARE
 from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M
 
-GAME = dogfight.game("stick")
+GAME = dogfight.game()
 SCENE = Scene(0.0, 0.0, 2430.0, 2500.0, 6000.0)
 """A map of 10 m a pixel."""
 PIXELS_PER_M = SQUARE / (2 * SCENE.half_side_m)
@@ -202,7 +203,7 @@ def test_a_picture_needs_no_display_and_loads_neither_window_nor_plot():
 import sys, numpy as np
 from palaestra.ucav.dogfight import game
 from palaestra.ucav.render_flight import draw_dogfight
-g = game("stick")
+g = game()
 s = np.zeros(1, g.state_dtype)
 for p in g.parameters:
     s["parameters"][p.name] = p.default

@@ -66,7 +66,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Field, Game, check_word, uniform
+from palaestra.game import Field, Game, check_word, shares_keywords, uniform
 from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
 from palaestra.robots.hand import BASE_MOST_M, Mount
 from palaestra.robots.hand_parts import (
@@ -75,6 +75,7 @@ from palaestra.robots.hand_parts import (
     GRIP,
     PALM_M,
     Free,
+    HandKeywords,
     Posture,
     distance,
     hand_game,
@@ -88,7 +89,7 @@ from palaestra.robots.hand_parts import (
     write_hands,
     write_objects,
 )
-from palaestra.robots.parts import INF, Choices, real, start_noise
+from palaestra.robots.parts import INF, real, start_noise
 
 HEIGHT_M, LOW_M = 0.3, 0.2
 """Of the wrists; a thing that is lower is dropped."""
@@ -135,17 +136,17 @@ class Thing(NamedTuple):
     Attributes:
         name: Of the game.
         mounts: Of both hands.
-        posture: How they start.
         pull_m: Where the script moves a base: along the fingers, to the thumb's side, out of the palm.
         place_m: The thing at the start.
-        spread_m: It is so far away from there at most, along x and y.
-        spread_rad: And is turned by so much.
         rods: Both parts.
         grips_m: Where hands grip: a point of each part while it is shut, in the frame of the thing.
-        is_hinge: The joint turns about z through the origin, clockwise; else it slides towards -y.
-        most: The end of the joint, m or rad.
         open_at: The match is won.
         friction: Dry friction of the joint, N or N m.
+        posture: How hands start.
+        spread_m: The thing is so far away from its place at most, along x and y.
+        spread_rad: And is turned by so much.
+        is_hinge: The joint turns about z through the origin, clockwise; else it slides towards -y.
+        most: The end of the joint, m or rad.
         inertia: Added to that of the second part along the joint, kg or kg m^2: so light parts stay calm.
         horizon: Decisions.
         eye_m: The camera.
@@ -153,20 +154,20 @@ class Thing(NamedTuple):
 
     name: str
     mounts: tuple[Mount, Mount]
-    posture: Posture
     pull_m: tuple[float, float, float]
     place_m: tuple[float, float, float]
-    spread_m: tuple[float, float]
-    spread_rad: float
     rods: tuple[Rod, ...]
     grips_m: tuple[tuple[float, float, float], tuple[float, float, float]]
-    is_hinge: bool
-    most: float
     open_at: float
     friction: float
-    inertia: float
-    horizon: int
-    eye_m: tuple[float, float, float]
+    posture: Posture = Posture(base=0.25, curl=0.3, thumb_rise=0.2)
+    spread_m: tuple[float, float] = (0.0, 0.005)
+    spread_rad: float = 0.0
+    is_hinge: bool = False
+    most: float = 0.1
+    inertia: float = 0.1
+    horizon: int = 125
+    eye_m: tuple[float, float, float] = (0.45, -0.4, 0.62)
 
     def radius_m(self) -> float:
         """Of the parts where hands grip."""
@@ -181,23 +182,15 @@ def _above(radius_m: float) -> float:
 BOTTLE_CAP = Thing(
     "HandBottleCap",
     (Mount((-CUP_M, 0.07, HEIGHT_M)), Mount((-CUP_M, -0.07, HEIGHT_M), is_right=True)),
-    Posture(base=0.25, curl=0.3, thumb_rise=0.2),
     pull_m=(0.0, 0.05, 0.0),
     place_m=(0.0, 0.0, HEIGHT_M + _above(0.024)),
-    spread_m=(0.0, 0.005),
-    spread_rad=0.0,
     rods=(
         Rod(0, (0.0, 0.116, 0.0), (0.0, -0.05, 0.0), 0.023, 0.15),
         Rod(1, (0.0, 0.02, 0.0), (0.0, -0.116, 0.0), 0.024, 0.1),
     ),
     grips_m=((0.0, 0.07, 0.0), (0.0, -0.07, 0.0)),
-    is_hinge=False,
-    most=0.1,
     open_at=0.03,
     friction=4.0,
-    inertia=0.1,
-    horizon=125,
-    eye_m=(0.45, -0.4, 0.62),
 )
 PEN = Thing(
     "HandPen",
@@ -205,23 +198,15 @@ PEN = Thing(
         Mount((-CUP_M, 0.08, HEIGHT_M + 0.1), yaw_rad=math.pi, pitch_rad=math.pi, is_right=True),
         Mount((-CUP_M, -0.08, HEIGHT_M + 0.1), yaw_rad=math.pi, pitch_rad=math.pi),
     ),
-    Posture(base=0.25, curl=0.3, thumb_rise=0.2),
     pull_m=(0.0, 0.06, 0.0),
     place_m=(0.0, 0.0, HEIGHT_M + 0.1 - _above(0.016)),
-    spread_m=(0.0, 0.005),
-    spread_rad=0.0,
     rods=(
         Rod(0, (0.0, 0.114, 0.0), (0.0, -0.05, 0.0), 0.015, 0.09),
         Rod(1, (0.0, 0.02, 0.0), (0.0, -0.114, 0.0), 0.016, 0.06),
     ),
     grips_m=((0.0, 0.08, 0.0), (0.0, -0.08, 0.0)),
-    is_hinge=False,
-    most=0.1,
     open_at=0.06,
     friction=2.5,
-    inertia=0.1,
-    horizon=125,
-    eye_m=(0.45, -0.4, 0.62),
 )
 SCISSORS = Thing(
     "HandScissors",
@@ -229,7 +214,7 @@ SCISSORS = Thing(
         Mount((-0.115 - CUP_M, 0.0, HEIGHT_M)),
         Mount((0.115 + CUP_M, 0.0, HEIGHT_M), yaw_rad=math.pi, is_right=True),
     ),
-    Posture(base=0.5, curl=0.6, thumb_rise=0.2),
+    posture=Posture(base=0.5, curl=0.6, thumb_rise=0.2),
     pull_m=(-0.07, 0.0, 0.0),
     place_m=(0.0, -0.12, HEIGHT_M + _above(0.013)),
     spread_m=(0.005, 0.005),
@@ -468,23 +453,13 @@ def sees(number: Any) -> tuple[Field, ...]:
     )
 
 
-def game(
-    task: Literal["bottle_cap", "pen", "scissors"] = "bottle_cap",
-    reward: Literal["dense", "sparse"] = "dense",
-    dtype: Literal["float32", "float64"] = "float32",
-    commands: Literal["joint", "grip"] = "joint",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-) -> Game:
+@shares_keywords(HandKeywords)
+def game(shared: HandKeywords, task: Literal["bottle_cap", "pen", "scissors"] = "bottle_cap") -> Game:
     """The rules.
 
     Args:
+        shared: Keywords of all hands.
         task: What is opened, see `TASKS`.
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
-        commands: ``"joint"``: a number a servo; ``"grip"``: one for all fingers.
-        randomise: Share of the most that servos and the thing vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a hand measures of itself, 0 to 1.
 
     Raises:
         ValueError: A word that is none of these.
@@ -493,6 +468,7 @@ def game(
     thing = dict(TASKS)[task]
     slides = 0.0 if thing.is_hinge else 1.0
     return hand_game(
+        shared,
         thing.name,
         sees,
         scene,
@@ -514,12 +490,11 @@ def game(
             np.array([round(np.linalg.det(mount.axes())) for mount in thing.mounts], float),
             np.array([*thing.pull_m, 0.0, 0.0, 0.0]) / BASE_MOST_M,
         ),
-        choices=Choices(reward, dtype, commands, randomise, sensor_noise),
         objects=(Free(("part_0", "part_1"), tuple(f"rod_{k}" for k in range(len(thing.rods)))),),
         reset=reset,
         evaluate=evaluate,
         observe=observe,
-        script=script if commands == "joint" else script_grip,
+        script=script if shared.commands == "joint" else script_grip,
         scripts=("hold", "pull"),
         global_state=global_state,
         horizon=thing.horizon,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from palaestra.robots.engine import DIVERGED, Copy, Scale, import_mujoco, versio
 from palaestra.robots.hand import BASE, HAND, Mount, add_hand, all_servos, range_of, servos
 from palaestra.robots.parts import (
     FREE,
-    Choices,
+    RobotKeywords,
     draw_factor,
     draw_noise,
     free_copies,
@@ -43,6 +44,17 @@ OBJECT = np.dtype([*FREE.descr, ("mass_factor", "f8"), ("friction_factor", "f8")
 """A free object in the match record; the last two are drawn at a start."""
 NOISE = np.array([0.01] * 24 + [0.5] * 24 + [0.1] * 5 + [0.001] * 3 + [0.01] * 3 + [0.01] * 3 + [0.1] * 3)
 """Most noise of what a hand measures of itself with ``sensor_noise=1``, in their units."""
+
+
+@dataclass(frozen=True)
+class HandKeywords(RobotKeywords):
+    """Keywords that all games of hands have.
+
+    Attributes:
+        commands: ``"joint"``: a number a servo; ``"grip"``: one for all fingers.
+    """
+
+    commands: Literal["joint", "grip"] = "joint"
 
 
 class HandWorld(NamedTuple):
@@ -439,7 +451,7 @@ def hand_world(
     mounts: Sequence[Mount],
     postures: Sequence[Posture],
     is_movable: bool,
-    choices: Choices,
+    shared: HandKeywords,
     task: Any,
 ) -> HandWorld:
     """What the hooks read."""
@@ -447,29 +459,30 @@ def hand_world(
     low, high = np.array([range_of(servo) for servo in names]).T.copy()
     poses = [posed(posture) for posture in postures]
     targets = np.array([np.pad(told, (0, len(names) - len(told))) for told, _ in poses])
-    numbers = action_numbers(choices.commands, is_movable)
+    numbers = action_numbers(shared.commands, is_movable)
     told = 2.0 * (targets - low) / (high - low) - 1.0
     return HandWorld(
         low,
         high,
         targets,
         np.array([joints for _, joints in poses]),
-        told if choices.commands == "joint" else np.zeros((2, numbers)),
+        told if shared.commands == "joint" else np.zeros((2, numbers)),
         parts_of_a_grip(is_movable),
-        int(choices.reward == "dense"),
+        int(shared.reward == "dense"),
         int(is_movable),
         len(names),
         numbers,
         np.array([mount.position_m for mount in mounts]),
         np.array([mount.axes() for mount in mounts]),
-        float(choices.randomise),
-        float(choices.sensor_noise),
+        float(shared.randomise),
+        float(shared.sensor_noise),
         NOISE,
         task,
     )
 
 
 def hand_game(
+    shared: HandKeywords,
     name: str,
     sees: Callable[[Any], tuple],
     scene: Callable[..., Any],
@@ -483,12 +496,12 @@ def hand_game(
     state: Sequence[tuple] = (),
     state_size: int = 0,
     task: Any = (),
-    choices: Choices,
     **rules: Any,
 ) -> Game:
     """The game of a task of two hands.
 
     Args:
+        shared: Of the user. With ``"grip"`` agents command as `command_grip` says.
         name: Of the game.
         sees: Gives what a hand sees beside itself, from the dtype of numbers.
         scene: ``scene(*arguments, is_varied) -> MjModel``: see `hand_spec`; free objects come right after the hands.
@@ -501,20 +514,19 @@ def hand_game(
         state: Fields of the task in the match record.
         state_size: Numbers of the global state beside those of hands and free objects.
         task: `HandWorld.task`.
-        choices: Of the user. With ``"grip"`` agents command as `command_grip` says.
         rules: Other attributes of `palaestra.game.Game`.
 
     Raises:
         ValueError: A keyword of the user is wrong.
     """
-    number, numbers = choices.number(), action_numbers(choices.commands, is_movable)
-    is_joint, is_varied = choices.commands == "joint", choices.randomise > 0.0
+    number, numbers = shared.number(), action_numbers(shared.commands, is_movable)
+    is_joint, is_varied = shared.commands == "joint", shared.randomise > 0.0
     field, about = (
         ("target", "targets of the servos, of their ranges")
         if is_joint
         else ("grip", "fingers close, thumb closes, wrist sideways, wrist bend" + (", base" if is_movable else ""))
     )
-    shared: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "global_state": global_state,
         "script": hold if is_joint else hold_grip,
         "scripts": ("hold",),
@@ -552,8 +564,8 @@ def hand_game(
         truncation_reasons=("diverged",),
         reward_dtype=number,
         global_state_size=(124 if is_movable else 100) + 15 * len(objects) + state_size,
-        world=hand_world(mounts, postures, is_movable, choices, task),
+        world=hand_world(mounts, postures, is_movable, shared, task),
         render="palaestra.robots.picture:draw",
         render_fps=60.0,
-        **shared | rules,
+        **defaults | rules,
     )

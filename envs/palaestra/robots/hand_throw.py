@@ -66,7 +66,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Field, Game, Representation, check_word, uniform
+from palaestra.game import Field, Game, Representation, check_word, shares_keywords, uniform
 from palaestra.robots.engine import compiled_spec, import_mujoco
 from palaestra.robots.hand import Mount
 from palaestra.robots.hand_parts import (
@@ -76,6 +76,7 @@ from palaestra.robots.hand_parts import (
     ENDS,
     PALM_M,
     Free,
+    HandKeywords,
     Posture,
     action_numbers,
     add_goal,
@@ -92,7 +93,7 @@ from palaestra.robots.hand_parts import (
     to_frame,
     vary,
 )
-from palaestra.robots.parts import INF, Choices, real, start_noise
+from palaestra.robots.parts import INF, real, start_noise
 
 HEIGHT_M = 0.5
 """Of the catching hand."""
@@ -284,31 +285,22 @@ def shown_as_goals(own: int, number: Any) -> Representation:
     return Representation("goals for hindsight replay", observe_goal, {"hand": fields}, default_form="dict")
 
 
-def game(
-    task: Literal["over", "abreast", "over2underarm"] = "over",
-    reward: Literal["dense", "sparse"] = "dense",
-    dtype: Literal["float32", "float64"] = "float32",
-    commands: Literal["joint", "grip"] = "joint",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-) -> Game:
+@shares_keywords(HandKeywords)
+def game(shared: HandKeywords, task: Literal["over", "abreast", "over2underarm"] = "over") -> Game:
     """The rules.
 
     Args:
+        shared: Keywords of all hands.
         task: Where hands stand, see `TASKS`.
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
-        commands: ``"joint"``: a number a servo; ``"grip"``: one for all fingers.
-        randomise: Share of the most that servos and the ball vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a hand measures of itself, 0 to 1.
 
     Raises:
         ValueError: A word that is none of these.
     """
     check_word("task", task, tuple(name for name, _ in TASKS))
     throw = dict(TASKS)[task]
-    own = measured_numbers(throw.is_movable) + action_numbers(commands, throw.is_movable)
+    own = measured_numbers(throw.is_movable) + action_numbers(shared.commands, throw.is_movable)
     return hand_game(
+        shared,
         throw.name,
         sees,
         scene,
@@ -317,13 +309,12 @@ def game(
         postures=throw.postures,
         is_movable=throw.is_movable,
         task=ThrowTask(throw.start_m(), throw.goal_m()),
-        choices=Choices(reward, dtype, commands, randomise, sensor_noise),
         objects=(Free(("ball",), ("ball",)),),
         reset=reset,
         evaluate=evaluate,
         observe=observe_with_base if throw.is_movable else observe,
-        representations={"goal": shown_as_goals(own, "f8" if dtype == "float64" else "f4")},
-        goal_reward=f"{__name__}:goal_reward" if reward == "sparse" else None,
+        representations={"goal": shown_as_goals(own, "f8" if shared.dtype == "float64" else "f4")},
+        goal_reward=f"{__name__}:goal_reward" if shared.reward == "sparse" else None,
         horizon=throw.horizon,
         info=(
             Field("distance_m", (), 0, INF, "m", "from the ball to the goal", "f8", checked=(0.0, 100.0)),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,27 +34,24 @@ SCALED = (
 """What a start draws: member of a record, array of ``mjModel``, whose numbers, which of them."""
 
 
-class Choices(NamedTuple):
-    """Keywords of the user that all games of quadrupeds or hands have.
+@dataclass(frozen=True)
+class RobotKeywords:
+    """Keywords that all games of quadrupeds and of hands have.
 
     Attributes:
         reward: ``"dense"`` or ``"sparse"``.
-        dtype: ``"float32"`` or ``"float64"``, of observations and rewards.
-        commands: Of quadrupeds ``low_level``.
-        randomise: Share of the most that bodies vary.
-        sensor_noise: Share of the most noise.
-        body: Of quadrupeds: ``"own"``, or ``"menagerie:name"``.
+        dtype: Of observations and rewards.
+        randomise: Share of the most that bodies vary, 0 to 1.
+        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
     """
 
-    reward: str
-    dtype: str
-    commands: str
-    randomise: float
-    sensor_noise: float
-    body: str = "own"
+    reward: Literal["dense", "sparse"] = "dense"
+    dtype: Literal["float32", "float64"] = "float32"
+    randomise: float = 0.0
+    sensor_noise: float = 0.0
 
     def number(self) -> Literal["f4", "f8"]:
-        """The dtype of observations and rewards as fields name it, after a check of all but commands and body.
+        """The dtype of observations and rewards as fields name it, after a check of these keywords.
 
         Raises:
             ValueError: Names keyword and value.

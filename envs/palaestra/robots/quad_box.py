@@ -50,32 +50,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import Field, Game, Representation, uniform
+from palaestra.game import Field, Game, Representation, shares_keywords, uniform
 from palaestra.robots.engine import compiled_spec, import_mujoco
-from palaestra.robots.parts import FREE, INF, Choices, free_copies, real, start_noise, write_free
-from palaestra.robots.quad_parts import (
-    COLORS,
-    STATE_SIZE,
-    TEAM_ENDS,
-    TEAM_INFO,
-    heading,
-    mates,
-    measure,
-    observe_mates,
-    observe_self,
-    pay_team,
-    place,
-    quad_game,
-    steer,
-    to_frame,
-    vary,
-    write_robots,
-)
+from palaestra.robots.parts import FREE, INF, free_copies, real, start_noise, write_free
+from palaestra.robots.quad_parts import COLORS, TEAM_ENDS, TEAM_INFO, QuadKeywords, pay_team, place, quad_game, vary
+from palaestra.robots.quad_sight import STATE_SIZE, mates, measure, observe_mates, observe_self, to_frame, write_robots
 from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, quad_spec
+from palaestra.robots.trot import heading, steer
 
 ROBOTS = 2
 HALF_M = (0.25, 0.5, 0.2)
@@ -199,27 +184,9 @@ def scene(build: Build = OWN) -> Any:
     return compiled_spec(spec, eye=(-1.7, -2.3, 1.7), target=(0.3, 0.0, 0.1))
 
 
-def game(
-    reward: Literal["dense", "sparse"] = "dense",
-    dtype: Literal["float32", "float64"] = "float32",
-    low_level: Literal["trot", "joint"] = "trot",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-    body: str = "own",
-) -> Game:
-    """The rules of `palaestra/QuadPushBox-v0`.
-
-    Args:
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
-        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
-        randomise: Share of the most that bodies vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
-        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
-
-    Raises:
-        ValueError: A word that is none of these.
-    """
+@shares_keywords(QuadKeywords)
+def game(shared: QuadKeywords) -> Game:
+    """The rules of `palaestra/QuadPushBox-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
         return (
@@ -230,6 +197,7 @@ def game(
         )
 
     made = quad_game(
+        shared,
         "QuadPushBox",
         tuple(f"robot_{k}" for k in range(ROBOTS)),
         sees,
@@ -237,7 +205,6 @@ def game(
         bodies=free_copies("boxes", 0, POSITIONS * ROBOTS, VELOCITIES * ROBOTS),
         state=(("boxes", FREE, (1,)), ("goal_m", "f8", (2,)), ("distance_m", "f8")),
         state_size=15,
-        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=150,
         scripts=("push",),
         reset=reset,
@@ -259,5 +226,5 @@ def game(
         real("desired_goal", 2, "m", "the goal on the floor", number),
     )
     shown = Representation("places of the box as goals", observe_goal, {"robot": goal}, default_form="dict")
-    paid = f"{__name__}:reward_goal" if reward == "sparse" else None
+    paid = f"{__name__}:reward_goal" if shared.reward == "sparse" else None
     return replace(made, representations={"goal": shown}, goal_reward=paid)

@@ -51,28 +51,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any
 
-from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, check_count, uniform
+from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, check_count, shares_keywords, uniform
 from palaestra.robots.engine import compiled_spec, import_mujoco
-from palaestra.robots.parts import FREE, Choices, free_copies, real, start_noise, write_motion
-from palaestra.robots.quad_parts import (
-    STATE_SIZE,
-    TEAM_COLORS,
-    has_fallen,
-    mates,
-    next_period,
-    observe_mate,
-    observe_self,
-    place,
-    quad_game,
-    steer,
-    to_axes,
-    to_frame,
-    vary,
-    write_robots,
-)
+from palaestra.robots.parts import FREE, free_copies, real, start_noise, write_motion
+from palaestra.robots.quad_parts import TEAM_COLORS, QuadKeywords, has_fallen, next_period, place, quad_game, vary
+from palaestra.robots.quad_sight import STATE_SIZE, mates, observe_mate, observe_self, to_axes, to_frame, write_robots
 from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, quad_spec
+from palaestra.robots.trot import steer
 
 MOST = 4
 LINE_M, SIDE_M, POST_M = 2.5, 1.5, 0.6
@@ -302,25 +289,13 @@ def _add_line(spec: Any, x: float, half: float, color: tuple) -> None:
     )
 
 
-def game(
-    size: int = 1,
-    reward: Literal["sparse", "dense"] = "sparse",
-    dtype: Literal["float32", "float64"] = "float32",
-    low_level: Literal["trot", "joint"] = "trot",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-    body: str = "own",
-) -> Game:
+@shares_keywords(QuadKeywords, reward="sparse")
+def game(shared: QuadKeywords, size: int = 1) -> Game:
     """The rules of `palaestra/QuadFootball1v1-v0` and `palaestra/QuadFootball2v2-v0`.
 
     Args:
+        shared: Keywords of all quadrupeds.
         size: Robots of a team, 1 or 2.
-        reward: ``"sparse"`` or ``"dense"``.
-        dtype: Of observations and rewards.
-        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
-        randomise: Share of the most that bodies of robots vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
-        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
 
     Raises:
         ValueError: A word that is none of these, or another number of robots.
@@ -339,6 +314,7 @@ def game(
         )
 
     return quad_game(
+        shared,
         f"QuadFootball{size}v{size}",
         names(size),
         sees,
@@ -348,7 +324,6 @@ def game(
         state=(("balls", FREE, (1,)), ("ball_x_m", "f8")),
         capacity=MOST,
         state_size=9,
-        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=300,
         scripts=("attack",),
         reset=reset,

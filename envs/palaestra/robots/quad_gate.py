@@ -45,28 +45,15 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
-from palaestra.game import Field, Game, check_count, uniform
+from palaestra.game import Field, Game, check_count, shares_keywords, uniform
 from palaestra.robots.engine import compiled_spec
-from palaestra.robots.parts import Choices, real, start_noise
-from palaestra.robots.quad_parts import (
-    COLORS,
-    TEAM_ENDS,
-    TEAM_INFO,
-    heading,
-    mates,
-    observe_mates,
-    observe_self,
-    pay_team,
-    place,
-    quad_game,
-    steer,
-    to_go,
-    vary,
-    write_robots,
-)
-from palaestra.robots.quadruped import OWN, Build, add_quadruped, add_wall, quad_spec
+from palaestra.robots.parts import real, start_noise
+from palaestra.robots.quad_parts import COLORS, TEAM_ENDS, TEAM_INFO, QuadKeywords, pay_team, place, quad_game, vary
+from palaestra.robots.quad_sight import mates, observe_mates, observe_self, write_robots
+from palaestra.robots.quadruped import OWN, Build, add_quadruped, add_wall, quad_spec, to_go
+from palaestra.robots.trot import heading, steer
 
 MOST = 5
 START_M, APART_M = 1.6, 0.8
@@ -150,25 +137,13 @@ def scene(robots: int, build: Build = OWN) -> Any:
     )
 
 
-def game(
-    robots: int = 2,
-    reward: Literal["dense", "sparse"] = "dense",
-    dtype: Literal["float32", "float64"] = "float32",
-    low_level: Literal["trot", "joint"] = "trot",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-    body: str = "own",
-) -> Game:
+@shares_keywords(QuadKeywords)
+def game(shared: QuadKeywords, robots: int = 2) -> Game:
     """The rules of `palaestra/QuadGate2-v0` and its kin.
 
     Args:
+        shared: Keywords of all quadrupeds.
         robots: 2 to 5.
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
-        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
-        randomise: Share of the most that bodies vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
-        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
 
     Raises:
         ValueError: A word that is none of these, or another number of robots.
@@ -183,6 +158,7 @@ def game(
         )
 
     return quad_game(
+        shared,
         f"QuadGate{robots}",
         tuple(f"robot_{k}" for k in range(robots)),
         sees,
@@ -190,7 +166,6 @@ def game(
         arguments=(robots,),
         state=(("to_go_m", "f8", (MOST,)),),
         capacity=MOST,
-        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=50 * (robots + 1),
         scripts=("turns",),
         reset=reset,

@@ -1,4 +1,4 @@
-"""What all games of quadrupeds share: the game around a task, records, commands, what a robot sees.
+"""What all games of quadrupeds share: the game around a task, records, commands, rewards of a team.
 
 A task gives hooks, fields, a scene and its bodies; `quad_game` makes the `palaestra.game.Game`.
 """
@@ -7,25 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, Table, check_word, uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, check_word, uniform
 from palaestra.robots import menagerie
 from palaestra.robots.engine import DIVERGED, Copy, Scale, version
-from palaestra.robots.parts import (
-    INF,
-    Choices,
-    draw_factor,
-    draw_noise,
-    free_copies,
-    real,
-    scales_of,
-    write_free,
-)
+from palaestra.robots.parts import INF, RobotKeywords, draw_factor, draw_noise, free_copies, scales_of
+from palaestra.robots.quad_sight import OWN, STATE_SIZE, own_fields
 from palaestra.robots.quadruped import JOINTS, LEGS, POSITIONS, RANGES_RAD, ROBOT, STAND_M, VELOCITIES, Build
-from palaestra.robots.trot import heading, start_trot, trot
+from palaestra.robots.trot import start_trot, trot
 
 PERIODS, SUBSTEPS = 5, 4
 """Of the trot in a decision, of MuJoCo in a period of the trot: 10, 50 and 200 Hz."""
@@ -46,12 +39,21 @@ TEAM_INFO = (
     Field("reward_done", (), 0, 1, "1", "for the end", "f8"),
     Field("reward_fall", (), -1, 0, "1", "for a fall", "f8"),
 )
-OWN = 37
-"""Numbers that a robot measures of itself; its last action follows them."""
 NOISE = np.array([0.02] * 3 + [0.1] * 3 + [0.1] * 3 + [0.01] * 12 + [0.5] * 12 + [0.1] * 4)
 """Most noise of each with ``sensor_noise=1``, in their units."""
-SENSOR_LIMIT = 1e3
-"""No sensor shows more, in its unit: a leg that is squeezed among robots can turn faster for an instant."""
+
+
+@dataclass(frozen=True)
+class QuadKeywords(RobotKeywords):
+    """Keywords that all games of quadrupeds have.
+
+    Attributes:
+        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
+        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
+    """
+
+    low_level: Literal["trot", "joint"] = "trot"
+    body: str = "own"
 
 
 class QuadWorld(NamedTuple):
@@ -81,6 +83,7 @@ class QuadWorld(NamedTuple):
 
 
 def quad_game(
+    shared: QuadKeywords,
     name: str,
     agents: tuple[str, ...],
     sees: Callable[[str], tuple],
@@ -92,7 +95,6 @@ def quad_game(
     state: tuple[tuple, ...] = (),
     capacity: int | None = None,
     state_size: int = 0,
-    choices: Choices,
     horizon: int,
     scripts: tuple[str, ...],
     **rules: Any,
@@ -100,6 +102,7 @@ def quad_game(
     """The game of a task of quadrupeds.
 
     Args:
+        shared: Of the user. With ``"joint"`` there are five times as many decisions, and no scripts.
         name: Of the game.
         agents: One a robot.
         sees: Gives what a robot sees beside itself, from the dtype of numbers.
@@ -110,7 +113,6 @@ def quad_game(
         state: Fields of the task in the match record.
         capacity: Robots in a record, by default as many as there are.
         state_size: Numbers of the global state beside those of robots.
-        choices: Of the user. With ``"joint"`` there are five times as many decisions, and no scripts.
         horizon: Decisions of 0.1 s.
         scripts: Names of scripts, the first one is the default opponent.
         rules: Other attributes of `palaestra.game.Game`.
@@ -119,10 +121,10 @@ def quad_game(
         ValueError: A keyword of the user is wrong.
         ImportError: MuJoCo Menagerie is asked for and missing.
     """
-    number, body = choices.number(), choices.body
-    check_word("low_level", choices.commands, tuple(ACTIONS))
-    is_trot, is_varied = choices.commands == "trot", choices.randomise > 0.0
-    action, robots = ACTIONS[choices.commands], len(agents)
+    number, body = shared.number(), shared.body
+    check_word("low_level", shared.low_level, tuple(ACTIONS))
+    is_trot, is_varied = shared.low_level == "trot", shared.randomise > 0.0
+    action, robots = ACTIONS[shared.low_level], len(agents)
     numbers, ranges = action.shape[0], np.tile(np.array(RANGES_RAD), (4, 1))
     periods = PERIODS if is_trot else 1
     if body != "own" and not (isinstance(body, str) and body.startswith(menagerie.PREFIX)):
@@ -133,11 +135,11 @@ def quad_game(
     engine["outputs"] += bodies
     world = QuadWorld(
         robots,
-        int(choices.reward == "dense"),
+        int(shared.reward == "dense"),
         periods,
         numbers,
-        float(choices.randomise),
-        float(choices.sensor_noise),
+        float(shared.randomise),
+        float(shared.sensor_noise),
         NOISE,
         ranges.mean(axis=1),
         0.5 * (ranges[:, 1] - ranges[:, 0]),
@@ -214,28 +216,6 @@ def copies(robots: int, legs: tuple[int, ...]) -> dict[str, tuple[Copy, ...]]:
     return {"inputs": tuple(inputs), "starts": tuple(starts), "outputs": (*starts, *sensors)}
 
 
-def own_fields(number: str, numbers: int) -> tuple[Field, ...]:
-    """What a robot sees of itself: fields of a dtype, and of an action of some numbers."""
-    return (
-        real("up", 3, "1", "upwards, in the frame of the trunk", number),
-        real("velocity_mps", 3, "m/s", "of the trunk, in its frame", number),
-        real("turn_radps", 3, "rad/s", "of the trunk, in its frame", number),
-        real("joint_rad", 12, "rad", "joints: hip, thigh, calf of each leg", number),
-        real("joint_radps", 12, "rad/s", "their velocities", number),
-        real("foot_force", 4, "100 N", "on each foot: front right, front left, rear right, rear left", number),
-        real("last", numbers, "1", "own last action", number),
-    )
-
-
-def mates(rows: int, number: str, capacity: int | None = None) -> Table:
-    """What a robot sees of the others."""
-    columns = (
-        Field("offset_m", (2,), -INF, INF, "m", "ahead and to the left, in the own frame", number, checked=(-1e3, 1e3)),
-        Field("heading", (2,), -1, 1, "1", "cosine and sine of its heading against the own", number),
-    )
-    return Table("mates", rows, columns, "the other robots, by number", capacity=capacity)
-
-
 def place(robot, x, y, heading):
     """A robot stands on the floor."""
     robot.position_m[0], robot.position_m[1], robot.position_m[2] = x, y, STAND_M
@@ -290,14 +270,6 @@ def has_fallen(robot):
     return robot.position_m[2] < LOWEST_M or 1.0 - 2.0 * (x * x + y * y) < STEEPEST
 
 
-def to_go(body, behind_m):
-    """Metres to a place behind the gate of a wall at x = 0, by way of the gate's middle."""
-    x, y = body.position_m[0], body.position_m[1]
-    if x >= 0.0:
-        return max(behind_m - x, 0.0)
-    return behind_m + math.sqrt(x * x + y * y)
-
-
 def pay_team(s, world, rewards, progress, is_done):
     """Pays a team for progress and the end, with `TEAM_INFO`, and ends the match: when it is done or a robot falls."""
     info, fallen, result = s.info, 0, 0
@@ -318,108 +290,3 @@ def pay_team(s, world, rewards, progress, is_done):
     for k in range(world.robots):
         rewards[k] += paid
     return result
-
-
-def measure(s, world, k, scratch):
-    """Writes what a robot measures of itself, with noise, and its last action: ``scratch.own``.
-
-    Call it for the robots in their order, `start_noise` before the first one.
-    """
-    robot, own = s.robots[k], scratch.own
-    w, x, y, z = robot.quaternion[0], robot.quaternion[1], robot.quaternion[2], robot.quaternion[3]
-    ahead = (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y))
-    left = (2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x))
-    up = (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y))
-    velocity = robot.velocity_mps
-    own[0], own[1], own[2] = ahead[2], left[2], up[2]
-    own[3] = ahead[0] * velocity[0] + ahead[1] * velocity[1] + ahead[2] * velocity[2]
-    own[4] = left[0] * velocity[0] + left[1] * velocity[1] + left[2] * velocity[2]
-    own[5] = up[0] * velocity[0] + up[1] * velocity[1] + up[2] * velocity[2]
-    for i in range(3):
-        own[6 + i] = robot.turn_radps[i]
-    for i in range(12):
-        own[9 + i] = robot.joint_rad[i]
-        own[21 + i] = robot.joint_radps[i]
-    for i in range(4):
-        own[33 + i] = 0.01 * robot.foot_force_n[i]
-    if world.sensor_noise > 0.0:
-        for i in range(OWN):
-            own[i] += world.sensor_noise * world.noise[i] * uniform(scratch, -1.0, 1.0)
-    for i in range(OWN):
-        own[i] = min(max(own[i], -SENSOR_LIMIT), SENSOR_LIMIT)
-    for i in range(world.numbers):
-        own[OWN + i] = s.last[k, i]
-
-
-def observe_self(s, world, k, scratch, seen):
-    """Writes `own_fields`."""
-    measure(s, world, k, scratch)
-    own = scratch.own
-    for i in range(3):
-        seen.up[i], seen.velocity_mps[i], seen.turn_radps[i] = own[i], own[3 + i], own[6 + i]
-    for i in range(12):
-        seen.joint_rad[i], seen.joint_radps[i] = own[9 + i], own[21 + i]
-    for i in range(4):
-        seen.foot_force[i] = own[33 + i]
-    for i in range(world.numbers):
-        seen.last[i] = own[OWN + i]
-
-
-def observe_mates(s, k, robots, seen):
-    """Writes `mates`."""
-    row = 0
-    for other in range(robots):
-        if other != k:
-            observe_mate(s, k, other, seen.mates[row])
-            row += 1
-
-
-def observe_mate(s, k, other, row):
-    """Writes a row of `mates`."""
-    mate = s.robots[other]
-    to_frame(s.robots[k], mate.position_m[0], mate.position_m[1], row.offset_m)
-    turned = heading(mate) - heading(s.robots[k])
-    row.heading[0], row.heading[1] = math.cos(turned), math.sin(turned)
-
-
-def to_frame(robot, x, y, out):
-    """Writes a place in the frame of a robot: ahead and to the left."""
-    to_axes(robot, x - robot.position_m[0], y - robot.position_m[1], out)
-
-
-def to_axes(robot, x, y, out):
-    """Writes a vector of the floor in the frame of a robot: ahead and to the left."""
-    cos, sin = math.cos(heading(robot)), math.sin(heading(robot))
-    out[0], out[1] = cos * x + sin * y, cos * y - sin * x
-
-
-def steer(robot, action, x, y, look, slow_m):
-    """A script's command: to a place, looking in a direction; slower within ``slow_m``."""
-    way_x, way_y = x - robot.position_m[0], y - robot.position_m[1]
-    own = heading(robot)
-    ahead = math.cos(own) * way_x + math.sin(own) * way_y
-    left = math.cos(own) * way_y - math.sin(own) * way_x
-    turn = look - own
-    turn -= 2.0 * math.pi * math.floor(turn / (2.0 * math.pi) + 0.5)
-    action.velocity[0] = min(max(ahead / slow_m, -1.0), 1.0)
-    action.velocity[1] = min(max(2.0 * left / slow_m, -1.0), 1.0)
-    action.velocity[2] = min(max(1.5 * turn, -1.0), 1.0)
-
-
-STATE_SIZE = 41
-"""Numbers of a robot in the global state."""
-
-
-def write_robots(s, world, out):
-    """Writes all robots to a global state.
-
-    Of each: `palaestra.robots.parts.write_free`, joints and their velocities, then what `vary` drew.
-    """
-    for k in range(world.robots):
-        robot, first = s.robots[k], STATE_SIZE * k
-        write_free(robot, first, out)
-        for i in range(12):
-            out[first + 13 + i] = robot.joint_rad[i]
-            out[first + 25 + i] = robot.joint_radps[i]
-        out[first + 37], out[first + 38] = robot.mass_factor, robot.friction_factor
-        out[first + 39], out[first + 40] = robot.gain_factor, robot.delay

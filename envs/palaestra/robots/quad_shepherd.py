@@ -50,34 +50,18 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import Field, Game, uniform
+from palaestra.game import Field, Game, shares_keywords, uniform
 from palaestra.robots import quad_parts
 from palaestra.robots.engine import Copy, compiled_spec, import_mujoco
-from palaestra.robots.parts import INF, Choices, real, start_noise
-from palaestra.robots.quad_parts import (
-    COLORS,
-    STATE_SIZE,
-    TEAM_ENDS,
-    TEAM_INFO,
-    heading,
-    mates,
-    observe_mates,
-    observe_self,
-    pay_team,
-    place,
-    quad_game,
-    steer,
-    to_axes,
-    to_frame,
-    to_go,
-    vary,
-    write_robots,
-)
-from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, add_wall, quad_spec
+from palaestra.robots.parts import INF, real, start_noise
+from palaestra.robots.quad_parts import COLORS, TEAM_ENDS, TEAM_INFO, QuadKeywords, pay_team, place, quad_game, vary
+from palaestra.robots.quad_sight import STATE_SIZE, mates, observe_mates, observe_self, to_axes, to_frame, write_robots
+from palaestra.robots.quadruped import OWN, POSITIONS, VELOCITIES, Build, add_quadruped, add_wall, quad_spec, to_go
+from palaestra.robots.trot import heading, steer
 
 ROBOTS = 2
 START_M, SHEEP_M, ASIDE_M = 3.4, 1.8, 0.8
@@ -194,27 +178,9 @@ def scene(build: Build = OWN) -> Any:
     return compiled_spec(spec, eye=(-5.2, -3.1, 2.4), target=(-1.7, 0.0, 0.0))
 
 
-def game(
-    reward: Literal["dense", "sparse"] = "dense",
-    dtype: Literal["float32", "float64"] = "float32",
-    low_level: Literal["trot", "joint"] = "trot",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-    body: str = "own",
-) -> Game:
-    """The rules of `palaestra/QuadShepherd-v0`.
-
-    Args:
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
-        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
-        randomise: Share of the most that bodies of robots vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
-        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
-
-    Raises:
-        ValueError: A word that is none of these.
-    """
+@shares_keywords(QuadKeywords)
+def game(shared: QuadKeywords) -> Game:
+    """The rules of `palaestra/QuadShepherd-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
         return (
@@ -227,6 +193,7 @@ def game(
 
     q, v = POSITIONS * ROBOTS, VELOCITIES * ROBOTS
     return quad_game(
+        shared,
         "QuadShepherd",
         tuple(f"robot_{k}" for k in range(ROBOTS)),
         sees,
@@ -235,11 +202,10 @@ def game(
         inputs=(Copy("sheep", 0, "force_n", "qfrc_applied", v),),
         state=(("sheep", SHEEP, (1,)),),
         state_size=4,
-        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=150,
         scripts=("herd",),
         reset=reset,
-        command=command if low_level == "trot" else command_joints,
+        command=command if shared.low_level == "trot" else command_joints,
         evaluate=evaluate,
         observe=observe,
         script=script,

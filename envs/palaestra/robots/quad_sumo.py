@@ -44,26 +44,15 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
-from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, uniform
+from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, shares_keywords, uniform
 from palaestra.robots.engine import compiled_spec, import_mujoco
-from palaestra.robots.parts import Choices, real, start_noise
-from palaestra.robots.quad_parts import (
-    TEAM_COLORS,
-    has_fallen,
-    mates,
-    next_period,
-    observe_mates,
-    observe_self,
-    place,
-    quad_game,
-    steer,
-    to_frame,
-    vary,
-    write_robots,
-)
+from palaestra.robots.parts import real, start_noise
+from palaestra.robots.quad_parts import TEAM_COLORS, QuadKeywords, has_fallen, next_period, place, quad_game, vary
+from palaestra.robots.quad_sight import mates, observe_mates, observe_self, to_frame, write_robots
 from palaestra.robots.quadruped import OWN, Build, add_quadruped, quad_spec
+from palaestra.robots.trot import steer
 
 RING_M = 1.5
 START_M = 0.7
@@ -165,40 +154,22 @@ def scene(build: Build = OWN) -> Any:
     return compiled_spec(spec, eye=(-0.9, -2.6, 1.9), target=(0.0, 0.0, 0.1))
 
 
-def game(
-    reward: Literal["sparse", "dense"] = "sparse",
-    dtype: Literal["float32", "float64"] = "float32",
-    low_level: Literal["trot", "joint"] = "trot",
-    randomise: float = 0.0,
-    sensor_noise: float = 0.0,
-    body: str = "own",
-) -> Game:
-    """The rules of `palaestra/QuadSumo-v0`.
-
-    Args:
-        reward: ``"sparse"`` or ``"dense"``.
-        dtype: Of observations and rewards.
-        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
-        randomise: Share of the most that bodies vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
-        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
-
-    Raises:
-        ValueError: A word that is none of these.
-    """
+@shares_keywords(QuadKeywords, reward="sparse")
+def game(shared: QuadKeywords) -> Game:
+    """The rules of `palaestra/QuadSumo-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
         return mates(1, number), real("middle_m", 2, "m", "to the middle of the ring: ahead and to the left", number)
 
     return quad_game(
+        shared,
         "QuadSumo",
         ("red_0", "blue_0"),
         sees,
         scene,
-        state=(("radius_m", "f8", (2,)),),
-        choices=Choices(reward, dtype, low_level, randomise, sensor_noise, body),
         horizon=150,
         scripts=("shove",),
+        state=(("radius_m", "f8", (2,)),),
         reset=reset,
         evaluate=evaluate,
         observe=observe,

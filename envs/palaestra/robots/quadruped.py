@@ -5,6 +5,7 @@ Lengths of links are those of Unitree's Go1; masses are rounded, shapes are ours
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -158,3 +159,11 @@ def add_wall(spec: Any, half_m: float, gate_m: float) -> None:
             pos=[0.0, side * 0.5 * (half_m + 0.5 * gate_m), 0.25],
             rgba=[0.62, 0.35, 0.27, 1.0],
         )
+
+
+def to_go(body, behind_m):
+    """Metres to a place behind the gate of a wall at x = 0, by way of the gate's middle."""
+    x, y = body.position_m[0], body.position_m[1]
+    if x >= 0.0:
+        return max(behind_m - x, 0.0)
+    return behind_m + math.sqrt(x * x + y * y)

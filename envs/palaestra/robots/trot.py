@@ -111,3 +111,16 @@ def reach(robot, leg, offset_m, x, y, z):
     robot.target_rad[3 * leg] = hip
     robot.target_rad[3 * leg + 1] = math.atan2(-x, down) + 0.5 * bend
     robot.target_rad[3 * leg + 2] = -bend
+
+
+def steer(robot, action, x, y, look, slow_m):
+    """A script's command: to a place, looking in a direction; slower within ``slow_m``."""
+    way_x, way_y = x - robot.position_m[0], y - robot.position_m[1]
+    own = heading(robot)
+    ahead = math.cos(own) * way_x + math.sin(own) * way_y
+    left = math.cos(own) * way_y - math.sin(own) * way_x
+    turn = look - own
+    turn -= 2.0 * math.pi * math.floor(turn / (2.0 * math.pi) + 0.5)
+    action.velocity[0] = min(max(ahead / slow_m, -1.0), 1.0)
+    action.velocity[1] = min(max(2.0 * left / slow_m, -1.0), 1.0)
+    action.velocity[2] = min(max(1.5 * turn, -1.0), 1.0)

@@ -106,16 +106,17 @@ aircraft that dealt more damage.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, shares_keywords, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
-from palaestra.ucav.flight import PHYSICS_HZ, flight_keywords
+from palaestra.ucav.flight import FlightKeywords
 from palaestra.ucav.geometry import distance_m
 from palaestra.ucav.inner_loop import INNER_LOOP_SCRATCH, STICK, load_inner_loop, steer_by_network
 from palaestra.ucav.limits import (
@@ -429,57 +430,47 @@ def exchange(by_stick: bool, states: Any, actions: Any) -> None:
         states[name] = np.zeros((), states.dtype[name].base)
 
 
-def game(
-    commands: Literal["stick", "macro"] = "stick",
-    inner_loop: str = "pid",
-    engine: Literal["compiled", "jsbsim"] | None = None,
-    airframe: str = "f16",
-    planet: str = "still",
-    physics_hz: int = PHYSICS_HZ,
-) -> Game:
-    """The rules of `palaestra/UcavDogfight-v1`.
+@dataclass(frozen=True)
+class DogfightKeywords(FlightKeywords):
+    """Keywords of games of two aircraft.
 
-    Args:
+    Attributes:
         commands: What a pilot decides: ``"stick"`` (10 Hz) or ``"macro"`` (2 Hz).
         inner_loop: What flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
-        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
-            is ``"compiled"`` where the aircraft can be compiled.
-        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-        physics_hz: Frames of the engine in a second, a multiple of 10.
-
-    Raises:
-        ValueError: An unknown word, or an inner loop for the stick.
     """
-    flight = flight_keywords(engine, airframe, planet, physics_hz, COUNT)
-    return build("UcavDogfight", commands, inner_loop, flight, PARAMETERS, "expert", symmetric_teams=True)
+
+    commands: Literal["stick", "macro"] = "stick"
+    inner_loop: str = "pid"
+
+
+@shares_keywords(DogfightKeywords)
+def game(shared: DogfightKeywords) -> Game:
+    """The rules of `palaestra/UcavDogfight-v1`; errors as of `build`."""
+    return build(shared, "UcavDogfight", PARAMETERS, "expert", symmetric_teams=True)
 
 
 def build(
+    shared: DogfightKeywords,
     name: str,
-    commands: str,
-    inner_loop: str,
-    flight: dict[str, Any],
     parameters: tuple[Parameter, ...],
     default_opponent: str,
     *,
     symmetric_teams: bool,
 ) -> Game:
-    """The rules under another name, with other numbers.
+    """The rules under a name, with numbers.
 
     Args:
+        shared: Keywords of the user.
         name: CamelCase name of the game.
-        commands: As for `game`.
-        inner_loop: As for `game`.
-        flight: What `palaestra.ucav.flight.flight_keywords` returns for two aircraft.
-        parameters: `PARAMETERS` with other defaults.
+        parameters: `PARAMETERS`, or the same with other defaults.
         default_opponent: Script that plays the teams that the user does not.
         symmetric_teams: Whether both aircraft have the same task and the same arms.
 
     Raises:
-        ValueError: Unknown commands, an inner loop for the stick, or a file that is no network for an inner loop.
+        ValueError: An unknown word, an inner loop for the stick, or a file that is no network for an inner loop.
         FileNotFoundError: There is no such network.
     """
+    flight, commands, inner_loop = shared.of_game(COUNT), shared.commands, shared.inner_loop
     check_word("commands", commands, ("stick", "macro"))
     stick = commands == "stick"
     if stick and inner_loop != "pid":

@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from palaestra.game import check_word
 from palaestra.ucav.aircraft.generated import compiled_aircraft
@@ -43,48 +44,59 @@ class FlightDigest:
         return "the aircraft is JSBSim's (GPL), read from the user's installation and never part of palaestra"
 
 
-def flight_keywords(engine: str | None, airframe: str, planet: str, physics_hz: int, count: int) -> dict[str, Any]:
-    """Keywords of a game whose match record has the aircraft in ``body``.
+@dataclass(frozen=True)
+class FlightKeywords:
+    """Keywords that all games of flights have.
 
-    Args:
-        engine: A word of `ENGINES`; None is ``"compiled"`` where the aircraft can be compiled.
-        airframe: A name of `palaestra.ucav.airframes.AIRFRAMES`.
-        planet: A name of `palaestra.ucav.planets.PLANETS`.
-        physics_hz: Frames a second, a multiple of 10.
-        count: Aircraft in a match.
-
-    Returns:
-        What goes into `Game` as it is, and ``state``: fields that the match record gets besides the game's own.
-
-    Raises:
-        ValueError: An unknown word, a rate that has no whole number of frames in a period, or an aircraft that cannot
-            be compiled.
-        ImportError: jsbsim, whose aircraft fly, is not installed; the message names the extra that brings it.
+    Attributes:
+        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
+            is ``"compiled"`` where the aircraft can be compiled.
+        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
+        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
+        physics_hz: Frames of the engine in a second, a multiple of 10.
     """
-    check_word("airframe", airframe, tuple(AIRFRAMES))
-    check_word("planet", planet, tuple(PLANETS))
-    frames = frames_in_a_period(physics_hz)
-    if engine is None:
-        engine = default_engine(airframe, planet)
-    check_word("engine", engine, ENGINES)
-    keywords: dict[str, Any] = {"model_digest": FlightDigest(airframe, planet), "determinism": "per-platform"}
-    if engine == "jsbsim":
-        options = {"physics_hz": physics_hz, "frames": frames, "airframe": airframe, "planet": planet}
-        engine_path = "palaestra.ucav.jsbsim_engine:JsbsimEngine"
+
+    engine: Literal["compiled", "jsbsim"] | None = None
+    airframe: str = "f16"
+    planet: str = "still"
+    physics_hz: int = PHYSICS_HZ
+
+    def of_game(self, count: int) -> dict[str, Any]:
+        """Keywords of a `palaestra.game.Game` whose match record has that number of aircraft in ``body``.
+
+        Returns:
+            What goes into `Game` as it is, and ``state``: fields that the match record gets besides the game's own.
+
+        Raises:
+            ValueError: An unknown word, a rate that has no whole number of frames in a period, or an aircraft that
+                cannot be compiled.
+            ImportError: jsbsim, whose aircraft fly, is not installed; the message names the extra that brings it.
+        """
+        engine, airframe, planet, physics_hz = self.engine, self.airframe, self.planet, self.physics_hz
+        check_word("airframe", airframe, tuple(AIRFRAMES))
+        check_word("planet", planet, tuple(PLANETS))
+        frames = frames_in_a_period(physics_hz)
+        if engine is None:
+            engine = default_engine(airframe, planet)
+        check_word("engine", engine, ENGINES)
+        keywords: dict[str, Any] = {"model_digest": FlightDigest(airframe, planet), "determinism": "per-platform"}
+        if engine == "jsbsim":
+            options = {"physics_hz": physics_hz, "frames": frames, "airframe": airframe, "planet": planet}
+            engine_path = "palaestra.ucav.jsbsim_engine:JsbsimEngine"
+            return keywords | {
+                "physics": engine_path,
+                "physics_options": options,
+                "engine_version": jsbsim_version,
+                "state": (),
+            }
+        hooks = compiled_hooks(airframe, planet, physics_hz)
+        flights = ("flight", hooks.record, (count,))
         return keywords | {
-            "physics": engine_path,
-            "physics_options": options,
-            "engine_version": jsbsim_version,
-            "state": (),
+            "load": hooks.load,
+            "advance": hooks.advance,
+            "engine_version": compiled_version,
+            "state": (flights,),
         }
-    hooks = compiled_hooks(airframe, planet, physics_hz)
-    flights = ("flight", hooks.record, (count,))
-    return keywords | {
-        "load": hooks.load,
-        "advance": hooks.advance,
-        "engine_version": compiled_version,
-        "state": (flights,),
-    }
 
 
 def frames_in_a_period(physics_hz: int) -> int:
@@ -115,7 +127,7 @@ def default_engine(airframe: str, planet: str) -> str:
     try:
         compiled_aircraft(airframe, planet)
     except UnsupportedAircraft as error:
-        warnings.warn(f"JSBSim itself flies {airframe!r}, more slowly: {error}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"JSBSim itself flies {airframe!r}, more slowly: {error}", RuntimeWarning, stacklevel=5)
         return "jsbsim"
     return "compiled"
 

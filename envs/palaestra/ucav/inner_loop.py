@@ -20,7 +20,7 @@ from palaestra.game import Continuous, Field
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.networks import WIDEST, Network, make_network, mlp
 from palaestra.kernels.scalars import clip
-from palaestra.ucav.sight import SPEED_UNIT_MPS, write_ego
+from palaestra.ucav.sight import ALTITUDE, MACH, MOTION, SPEED_UNIT_MPS, SUPPLY, write_ego
 
 SPEED_ERROR_UNIT_MPS = 100.0
 TIME_UNIT_S = 10.0
@@ -44,20 +44,11 @@ def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
         climb_unit: Value of 1 in the second error.
     """
     return (
-        Field("altitude", (), 0.0, 6.0, "5 km", "height above sea level"),
-        Field("roll", (2,), -1.0, 1.0, "1", "sine and cosine of the roll angle"),
-        Field("pitch", (2,), -1.0, 1.0, "1", "sine and cosine of the pitch angle"),
-        Field("velocity", (3,), -5.0, 5.0, "340 m/s", "velocity through the air in body axes: forward, right, down"),
-        Field("airspeed", (), 0.0, 5.0, "340 m/s", "true airspeed"),
-        Field("climb_rate", (), -5.0, 5.0, "340 m/s", "vertical speed, positive up"),
-        Field("rates", (3,), -10.0, 10.0, "rad/s", "roll, pitch and yaw rate in body axes"),
-        Field("angle_of_attack", (), -1.6, 1.6, "rad", "angle of attack"),
-        Field("sideslip", (), -1.6, 1.6, "rad", "sideslip angle"),
-        Field("load_factor", (), -3.0, 3.0, "9 g", "load factor, 1/9 in level flight"),
-        Field("mach", (), 0.0, 5.0, "1", "Mach number"),
+        ALTITUDE,
+        *MOTION,
+        MACH,
         Field("calibrated_airspeed", (), 0.0, 5.0, "340 m/s", "what the air feels like: root of dynamic pressure"),
-        Field("engine", (), 0.0, 2.0, "1", "speed of the high-pressure spool"),
-        Field("fuel", (), 0.0, 5.0, "1361 kg", "fuel left; 1 is JSBSim's standard load"),
+        *SUPPLY,
         Field("turn_error", (2,), -1.0, 1.0, "1", f"sine and cosine of the {turn} error, command minus own"),
         Field("climb_error", (), -LARGEST_ERROR, LARGEST_ERROR, climb_unit, f"{climb} error, command minus own"),
         Field("speed_error", (), -LARGEST_ERROR, LARGEST_ERROR, "100 m/s", "true airspeed error, command minus own"),

@@ -8,20 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
-    BACKGROUND,
-    GROUND,
-    LINE,
-    MUTED,
-    SIGNAL,
-    SKY,
-    TEXT,
-    Canvas,
-    Color,
-    Point,
-    blend,
-    fade,
-)
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, GROUND, LINE, MUTED, SIGNAL, SKY, TEXT, Color, blend, fade
 
 _RIGHT_HALF = (
     *((1.0, 0.0), (0.62, 0.07), (0.32, 0.13), (0.14, 0.20)),  # nose and strake

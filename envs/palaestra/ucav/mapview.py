@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.instruments import body_axes, draw_aircraft
 from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad

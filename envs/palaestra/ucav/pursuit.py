@@ -60,40 +60,16 @@ As in the dogfight: a kill, a crash, an overload, and 200 s.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
-from palaestra.game import Game
-from palaestra.ucav.body import COUNT
-from palaestra.ucav.dogfight import PARAMETERS, build
-from palaestra.ucav.flight import PHYSICS_HZ, flight_keywords
+from palaestra.game import Game, shares_keywords
+from palaestra.ucav.dogfight import PARAMETERS, DogfightKeywords, build
 
 DEFAULTS = {"blue_gun": 0.0, "arena_drain": 0.0, "neutral_weight": 1.0, "blue_behind_weight": 0.0}
 """Defaults that differ from the dogfight's."""
 
 
-def game(
-    commands: Literal["stick", "macro"] = "stick",
-    inner_loop: str = "pid",
-    engine: Literal["compiled", "jsbsim"] | None = None,
-    airframe: str = "f16",
-    planet: str = "still",
-    physics_hz: int = PHYSICS_HZ,
-) -> Game:
-    """The rules of `palaestra/UcavPursuit-v1`.
-
-    Args:
-        commands: What a pilot decides: ``"stick"`` (10 Hz) or ``"macro"`` (2 Hz).
-        inner_loop: What flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
-        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
-            is ``"compiled"`` where the aircraft can be compiled.
-        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-        physics_hz: Frames of the engine in a second, a multiple of 10.
-
-    Raises:
-        ValueError: An unknown word, an inner loop for the stick, or a file that is no network for an inner loop.
-        FileNotFoundError: There is no such network.
-    """
+@shares_keywords(DogfightKeywords)
+def game(shared: DogfightKeywords) -> Game:
+    """The rules of `palaestra/UcavPursuit-v1`; errors as of `palaestra.ucav.dogfight.build`."""
     parameters = tuple(replace(p, default=DEFAULTS.get(p.name, p.default)) for p in PARAMETERS)
-    flight = flight_keywords(engine, airframe, planet, physics_hz, COUNT)
-    return build("UcavPursuit", commands, inner_loop, flight, parameters, "weave", symmetric_teams=False)
+    return build(shared, "UcavPursuit", parameters, "weave", symmetric_teams=False)

@@ -12,19 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
-    BACKGROUND,
-    GROUND,
-    LINE,
-    MUTED,
-    SIGNAL,
-    TEAMS,
-    TEXT,
-    Canvas,
-    Color,
-    Point,
-    fade,
-)
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, GROUND, LINE, MUTED, SIGNAL, TEAMS, TEXT, Color, fade
 from palaestra.game import Game
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.ucav.autopilot import altitude_to_flight_path, heading_to_roll

@@ -30,25 +30,35 @@ FINE_SIGHT_RAD = math.radians(10.0)
 LOAD_UNIT_G = 9.0
 """Scale of the load factor, g."""
 
+ALTITUDE = Field("altitude", (), 0.0, 6.0, "5 km", "height above sea level")
+MOTION = (
+    Field("roll", (2,), -1.0, 1.0, "1", "sine and cosine of the roll angle"),
+    Field("pitch", (2,), -1.0, 1.0, "1", "sine and cosine of the pitch angle"),
+    Field("velocity", (3,), -5.0, 5.0, "340 m/s", "velocity through the air in body axes: forward, right, down"),
+    Field("airspeed", (), 0.0, 5.0, "340 m/s", "true airspeed"),
+    Field("climb_rate", (), -5.0, 5.0, "340 m/s", "vertical speed, positive up"),
+    Field("rates", (3,), -10.0, 10.0, "rad/s", "roll, pitch and yaw rate in body axes"),
+    Field("angle_of_attack", (), -1.6, 1.6, "rad", "angle of attack"),
+    Field("sideslip", (), -1.6, 1.6, "rad", "sideslip angle"),
+    Field("load_factor", (), -3.0, 3.0, "9 g", "load factor, 1/9 in level flight"),
+)
+MACH = Field("mach", (), 0.0, 5.0, "1", "Mach number")
+SUPPLY = (
+    Field("engine", (), 0.0, 2.0, "1", "speed of the high-pressure spool"),
+    Field("fuel", (), 0.0, 5.0, "1361 kg", "fuel left; 1 is JSBSim's standard load"),
+)
+"""What pilots of all tasks see of their own flight, as `write_ego` writes it."""
+
 
 def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
     """What a pilot sees; the last action has as many numbers as the action."""
     return (
-        Field("altitude", (), 0.0, 6.0, "5 km", "height above sea level"),
+        ALTITUDE,
         Field("height_over_floor", (), -1.0, 5.0, "1 km", "height above the floor of the arena"),
-        Field("roll", (2,), -1.0, 1.0, "1", "sine and cosine of the roll angle"),
-        Field("pitch", (2,), -1.0, 1.0, "1", "sine and cosine of the pitch angle"),
-        Field("velocity", (3,), -5.0, 5.0, "340 m/s", "velocity through the air in body axes: forward, right, down"),
-        Field("airspeed", (), 0.0, 5.0, "340 m/s", "true airspeed"),
-        Field("climb_rate", (), -5.0, 5.0, "340 m/s", "vertical speed, positive up"),
-        Field("rates", (3,), -10.0, 10.0, "rad/s", "roll, pitch and yaw rate in body axes"),
-        Field("angle_of_attack", (), -1.6, 1.6, "rad", "angle of attack"),
-        Field("sideslip", (), -1.6, 1.6, "rad", "sideslip angle"),
-        Field("load_factor", (), -3.0, 3.0, "9 g", "load factor, 1/9 in level flight"),
+        *MOTION,
         Field("overload", (), 0.0, 1.0, "0.5 s", "time spent above 9 g: the airframe breaks at 1"),
-        Field("mach", (), 0.0, 5.0, "1", "Mach number"),
-        Field("engine", (), 0.0, 2.0, "1", "speed of the high-pressure spool"),
-        Field("fuel", (), 0.0, 5.0, "1361 kg", "fuel left; 1 is JSBSim's standard load"),
+        MACH,
+        *SUPPLY,
         Field("health", (), 0.0, 1.0, "1", "own health"),
         Field("last_action", (len(action),), -1.0, 1.0, "1", "own last action"),
         Field("direction", (3,), -1.0, 1.0, "1", "unit vector to the other in body axes"),
@@ -72,12 +82,7 @@ def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
         Field("cone_half_angle", (), 0.0, 3.15, "rad", "half-angle of the cone now"),
         Field("time_left", (), 0.0, 1.0, "1", "share of the match that is left"),
         Field(
-            "centre",
-            (2,),
-            -1.0,
-            1.0,
-            "1",
-            "cosine and sine of the bearing of the arena's centre, clockwise from the nose",
+            "centre", (2,), -1, 1, "1", "cosine and sine of the bearing of the arena's centre, clockwise from the nose"
         ),
         Field("centre_distance", (), 0.0, 5.0, "1", "distance of the arena's centre in arena radii"),
     )

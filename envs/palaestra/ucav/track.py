@@ -78,7 +78,7 @@ import math
 from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, late, uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, late, shares_keywords, uniform
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import (
@@ -89,7 +89,7 @@ from palaestra.ucav.autopilot import (
     steer_load_factor,
 )
 from palaestra.ucav.body import BODY, PERIOD_S
-from palaestra.ucav.flight import PHYSICS_HZ, flight_keywords
+from palaestra.ucav.flight import FlightKeywords
 from palaestra.ucav.geometry import GRAVITY_MPS2
 from palaestra.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
 from palaestra.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
@@ -362,29 +362,20 @@ fly_by_pid_late = late(fly_by_pid)
 # -------------------------------------------------------------------------------------------------------------- game
 
 
-def game(
-    command: Command = "attitude",
-    engine: Literal["compiled", "jsbsim"] | None = None,
-    airframe: str = "f16",
-    planet: str = "still",
-    physics_hz: int = PHYSICS_HZ,
-) -> Game:
+@shares_keywords(FlightKeywords)
+def game(shared: FlightKeywords, command: Command = "attitude") -> Game:
     """The rules of `palaestra/UcavTrack-v1`.
 
     Args:
+        shared: Keywords of all flights.
         command: What is commanded: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
-        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
-            is ``"compiled"`` where the aircraft can be compiled.
-        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-        physics_hz: Frames of the engine in a second, a multiple of 10.
 
     Raises:
         ValueError: An unknown word, or a rate that has no whole number of frames in a decision.
     """
     modes = get_args(Command)
     check_word("command", command, modes)
-    flight = flight_keywords(engine, airframe, planet, physics_hz, count=1)
+    flight = shared.of_game(count=1)
     table = (
         tracking_table("roll angle", "flight-path angle", "rad"),
         tracking_table("heading", "altitude", "1 km"),
