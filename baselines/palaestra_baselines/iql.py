@@ -41,13 +41,7 @@ def td_loss(
 ) -> torch.Tensor:
     """Mean of (r_team(i) + gamma Q_i'(o_i', greedy a') - Q_i(o_i, a_i))^2 over decisions and agents.
 
-    Args:
-        online: The online network.
-        target: Its target network.
-        batch: Decisions.
-        team_of: int64 ``[A]``, number of each agent's team.
-        gamma: Discount per decision.
-        double: Whether the online network chooses the greedy actions.
+    Arguments as of `palaestra_baselines.vdn.td_loss`.
     """
     with torch.no_grad():
         values = target(batch.after.observations)

@@ -38,7 +38,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecNormalize
 
 from palaestra import registry
 from palaestra.adapters.sb3 import as_vec_env
@@ -102,12 +102,13 @@ class Args(LaneArgs):
     FIND_ID: ClassVar[Any] = staticmethod(find_environment)
 
     env_id: str = "HalfCheetah-v5"
+    opponent: str = ""
     head: str = "poisson"
     atoms: int = 11
     tau: str = "learnt"
     start_std: float = 0.5
-    opponent: str = ""
     total_steps: int = 300_000
+    learning_rate: tuple[float, float] = (3e-4, 3e-5)
     evaluations: int = 20
     matches: int = 5
     lanes: int = 8
@@ -117,7 +118,6 @@ class Args(LaneArgs):
     clip: float = 0.2
     gae_lambda: float = 0.95
     entropy: tuple[float, float] = (0.0, 0.0)
-    learning_rate: tuple[float, float] = (3e-4, 3e-5)
     max_gradient_norm: float = 0.5
     reward_scale: float = 1.0
     normalise: bool = True
@@ -290,12 +290,15 @@ class Lanes(VecEnvWrapper):
 
 def make_model(args: Args, lanes: Lanes) -> PPO:
     """PPO of random weights."""
-    own: dict[str, Any] = {"head": args.head, "tau": args.tau, "start_std": args.start_std}
-    is_gaussian = args.head == GAUSSIAN
-    if is_gaussian:
-        own = {"log_std_init": float(np.log(args.start_std))}
+    if args.head == GAUSSIAN:
+        return make_ppo(args, "MlpPolicy", lanes, log_std_init=float(np.log(args.start_std)))
+    return make_ppo(args, OrderedPolicy, lanes, head=args.head, tau=args.tau, start_std=args.start_std)
+
+
+def make_ppo(args: Any, policy: Any, lanes: VecEnv, **of_policy: Any) -> PPO:
+    """Stable-Baselines3's PPO of random weights, with the hidden layers, rollouts and clipping of the arguments."""
     return PPO(
-        "MlpPolicy" if is_gaussian else OrderedPolicy,
+        policy,
         lanes,
         n_steps=args.rollout,
         batch_size=lanes.num_envs * args.rollout // args.minibatches,
@@ -306,7 +309,7 @@ def make_model(args: Args, lanes: Lanes) -> PPO:
         max_grad_norm=args.max_gradient_norm,
         seed=args.seed,
         device="cpu",
-        policy_kwargs={"net_arch": list(args.hidden), **own},
+        policy_kwargs={"net_arch": list(args.hidden), **of_policy},
     )
 
 

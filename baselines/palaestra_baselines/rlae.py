@@ -49,6 +49,7 @@ from palaestra_baselines.common.flat_networks import DEVIATION, UtilityPlayer, l
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunFolder
 from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, learning_command, linear_schedule
+from palaestra_baselines.poisson_ppo import make_ppo
 
 METHOD = "rlae"
 GAME = "LLMEnsemble"
@@ -112,24 +113,8 @@ class Args(mappo.Args):
 def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
     """PPO of random weights."""
     space: Any = vec.action_space
-    return PPO(
-        "MlpPolicy",
-        vec,
-        n_steps=args.rollout,
-        batch_size=args.lanes * args.rollout // args.minibatches,
-        n_epochs=args.epochs,
-        gamma=args.gamma,
-        gae_lambda=args.gae_lambda,
-        clip_range=args.clip,
-        max_grad_norm=args.max_gradient_norm,
-        seed=args.seed,
-        device="cpu",
-        policy_kwargs={
-            "net_arch": list(args.hidden),
-            "activation_fn": torch.nn.ReLU,
-            "log_std_init": math.log(DEVIATION * space.high.max()),
-        },
-    )
+    log_std = math.log(DEVIATION * space.high.max())
+    return make_ppo(args, "MlpPolicy", vec, activation_fn=torch.nn.ReLU, log_std_init=log_std)
 
 
 def policy_arrays(model: PPO) -> dict[str, np.ndarray]:

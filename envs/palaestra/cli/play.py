@@ -328,7 +328,8 @@ class Session:
                 rows[role.name][name][0, index] = value
 
     def _legend(self, width: int) -> np.ndarray:
-        from palaestra.drawing.canvas import MUTED, SIGNAL, TEXT, Canvas, font
+        from palaestra.drawing.canvas import Canvas, font
+        from palaestra.drawing.colors import MUTED, SIGNAL, TEXT
 
         entries = [self.entry(key) for key in self.keyboard.keys]
         entries += [(f"{REST_KEY} nothing", False)] if self.wait else []

@@ -1,4 +1,4 @@
-"""Drawing for the pictures of the games: shapes and words, and the colours.
+"""Drawing for the pictures of the games: shapes and words.
 
 A canvas holds what was drawn on it as a list. Pillow makes pixels of it (``np.asarray(canvas)``), with smooth edges; a
 page draws the same list in a browser (`palaestra.drawing.display_list`).
@@ -13,26 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from palaestra.drawing.colors import PANEL, TEXT, Color
+
 if TYPE_CHECKING:
     from PIL import Image
     from PIL.ImageFont import FreeTypeFont
 
-Color = tuple[int, ...]
-"""Red, green, blue and, where it blends, opacity; each 0 to 255."""
 Point = tuple[float, float]
 """Pixels right and down of the upper left corner."""
-
-BACKGROUND: Color = (13, 19, 26)
-PANEL: Color = (20, 28, 37)
-LINE: Color = (44, 57, 70)
-MUTED: Color = (128, 145, 161)
-TEXT: Color = (224, 231, 238)
-TEAMS: tuple[Color, ...] = ((255, 112, 86), (88, 178, 255))
-"""Red and blue: they differ in hue and in lightness with every common kind of colour vision."""
-SIGNAL: Color = (255, 209, 92)
-"""What demands attention, and every commanded value."""
-SKY: Color = (58, 104, 146)
-GROUND: Color = (104, 80, 58)
 
 OVERSAMPLING = 2
 """Shapes are drawn this many times larger in each direction and shrunk."""
@@ -67,16 +55,6 @@ def lettering(words: str, size: int, anchor: str) -> tuple[int, int, Image.Image
     mask = image_module.new("L", (max(1, right - left), max(1, bottom - top)))
     draw_module.Draw(mask).text((-left, -top), words, 255, font(size), anchor)
     return left, top, mask
-
-
-def blend(color: Color, other: Color, share: float) -> Color:
-    """The colour that lies ``share`` of the way from one to the other."""
-    return tuple(round(a + share * (b - a)) for a, b in zip(color[:3], other[:3], strict=True))
-
-
-def fade(color: Color, opacity: float) -> Color:
-    """The colour with an opacity, 0 to 1."""
-    return (*color[:3], round(255 * min(max(opacity, 0.0), 1.0)))
 
 
 class Shape(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import MUTED, SIGNAL, TEXT, Canvas
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import MUTED, SIGNAL, TEXT
 
 WIDTH, LINE_HEIGHT, MARGIN = 640, 18, 14
 NAMES_WIDTH = 170

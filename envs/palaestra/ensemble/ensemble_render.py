@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Color, blend
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend
 from palaestra.game import Game
 
 WIDTH, MARGIN, HEADER = 760, 20, 48

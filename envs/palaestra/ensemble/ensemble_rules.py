@@ -357,22 +357,22 @@ def choose_recorded(s, world, place):
 
 def observe_one(s, world, observations, scratch):
     """The one agent."""
-    write_sight(s, world, observations.agent[0])
+    write_sight(s, world, s.entropy, observations.agent[0])
 
 
 def observe_experts(s, world, observations, scratch):
     """The agent of each expert sees the same, and which expert is its own."""
     for k in range(len(s.weights)):
-        write_sight(s, world, observations.expert[k])
+        write_sight(s, world, s.entropy, observations.expert[k])
         observations.expert[k].own[k] = 1.0
 
 
-def write_sight(s, world, seen):
-    """Writes what all agents see."""
+def write_sight(s, world, entropy, seen):
+    """Writes what all agents see; ``entropy`` has a number of each expert."""
     for d in range(world.domains):
         seen.features[d] = s.features[d]
     for k in range(len(s.weights)):
-        seen.entropy[k] = s.entropy[k]
+        seen.entropy[k] = entropy[k]
     seen.progress = clip(s.steps / world.spans, 0.0, 1.0)
 
 

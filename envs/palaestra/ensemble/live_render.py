@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from palaestra.drawing.canvas import BACKGROUND, MUTED, TEXT, Canvas
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import BACKGROUND, MUTED, TEXT
 from palaestra.ensemble.ensemble_render import HEADER, LABELS, MARGIN, RIGHT, ROW, WIDTH, WRONG, draw_weights
 from palaestra.game import Game
 

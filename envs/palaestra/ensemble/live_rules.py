@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from palaestra.ensemble import ensemble_rules as rules
-from palaestra.ensemble.ensemble_rules import ENTROPY_FACTOR, LOGIT, draw_features, to_weights
+from palaestra.ensemble.ensemble_rules import ENTROPY_FACTOR, LOGIT, draw_features, to_weights, write_sight
 from palaestra.game import TERMINATED, Field, integer
-from palaestra.kernels.scalars import clip
 
 MOST_TOKENS = rules.MOST_SPANS * rules.MOST_SPAN_TOKENS
 """Of a text."""
@@ -163,23 +162,14 @@ def compare(s, world, token):
 
 def observe_one(s, world, observations, scratch):
     """The one agent."""
-    write_sight(s, world, observations.agent[0])
+    write_sight(s, world, s.text[0].entropy, observations.agent[0])
 
 
 def observe_experts(s, world, observations, scratch):
     """The agent of each expert sees the same, and which expert is its own."""
     for k in range(len(s.weights)):
-        write_sight(s, world, observations.expert[k])
+        write_sight(s, world, s.text[0].entropy, observations.expert[k])
         observations.expert[k].own[k] = 1.0
-
-
-def write_sight(s, world, seen):
-    """Writes what all agents see."""
-    for d in range(world.domains):
-        seen.features[d] = s.features[d]
-    for k in range(len(s.weights)):
-        seen.entropy[k] = s.text[0].entropy[k]
-    seen.progress = clip(s.steps / world.spans, 0.0, 1.0)
 
 
 def script_names(experts: int) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from palaestra.drawing.canvas import BACKGROUND, MUTED, PANEL, TEAMS, TEXT, Canvas, Color, font
+from palaestra.drawing.canvas import Canvas, font
+from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, TEAMS, TEXT, Color
 from palaestra.game import Game
 from palaestra.mathtext.math_language import ANSWER, CLOSE, as_text
 from palaestra.mathtext.math_rules import AT_START, KINDS

@@ -243,21 +243,17 @@ def allow_targets(s, world, mask, first, last, other_first, other_last):
 
 def observe_hops(s, world, observations, scratch):
     """From where one is."""
-    red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
-    note_shares(s, world, scratch)
-    for team in range(2):
-        first, last = (0, red) if team == RED else (red, everybody)
-        line_up_team(s, world, scratch, first, last)
-        for slot in range(first, last):
-            step_forward(scratch, np.uint64(slot - first))
-            if s.alive[slot]:
-                hidden = find_hidden(s, scratch, slot, first, last)
-                write_own(s, world, scratch, slot, observations.unit[slot], hidden)
-                write_hit_points(scratch, observations.unit[slot])
+    observe_units(s, world, observations, scratch, write_own)
 
 
 def observe_local(s, world, observations, scratch):
     """Besides, from behind each alternative."""
+    observe_units(s, world, observations, scratch, write_own_and_neighbours)
+
+
+@inlined
+def observe_units(s, world, observations, scratch, write):
+    """Observations of the units that live: a function writes what a unit sees, then come hit points."""
     red, everybody = world.rules.pursuers, graph_sight.count_everybody(world)
     note_shares(s, world, scratch)
     for team in range(2):
@@ -267,8 +263,7 @@ def observe_local(s, world, observations, scratch):
             step_forward(scratch, np.uint64(slot - first))
             if s.alive[slot]:
                 hidden = find_hidden(s, scratch, slot, first, last)
-                write_own(s, world, scratch, slot, observations.unit[slot], hidden)
-                write_neighbours(s, world, scratch, slot, observations.unit[slot], hidden)
+                write(s, world, scratch, slot, observations.unit[slot], hidden)
                 write_hit_points(scratch, observations.unit[slot])
 
 
@@ -357,8 +352,15 @@ def write_own(s, world, scratch, slot, seen, hidden):
 
 
 @inlined
+def write_own_and_neighbours(s, world, scratch, slot, seen, hidden):
+    """The same, and from behind each alternative."""
+    write_own(s, world, scratch, slot, seen, hidden)
+    write_neighbours(s, world, scratch, slot, seen, hidden)
+
+
+@inlined
 def write_neighbours(s, world, scratch, slot, seen, hidden):
-    """The same from behind each alternative; rows of alternatives that are not there are 0."""
+    """From behind each alternative; rows of alternatives that are not there are 0."""
     graph, farthest = np.uint64(s.graph), world.diameter[s.graph] + 1
     ways = world.neighbours[graph, np.uint64(s.node[slot])]
     for way in range(len(seen.neighbours)):

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, Color, blend, fade
 from palaestra.pursuit.graph_ground import NO_NODE, Ground
 from palaestra.pursuit.layouts import places_of
 

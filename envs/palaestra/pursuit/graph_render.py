@@ -16,20 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
-    BACKGROUND,
-    MUTED,
-    PANEL,
-    SIGNAL,
-    TEAMS,
-    TEXT,
-    Canvas,
-    Color,
-    Point,
-    blend,
-    fade,
-    font,
-)
+from palaestra.drawing.canvas import Canvas, Point, font
+from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.game import Game
 from palaestra.pursuit.graph_background import (
     FOOTER,

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.files import open_atomically
-from palaestra.drawing.canvas import BACKGROUND, SIGNAL, Canvas, import_pillow
+from palaestra.drawing.canvas import Canvas, import_pillow
+from palaestra.drawing.colors import BACKGROUND, SIGNAL
 from palaestra.replay.file import STEP, Replay, ReplayError
 from palaestra.replay.playback import frames
 

@@ -23,7 +23,8 @@ import numpy as np
 
 from palaestra.core.files import write_atomically
 from palaestra.core.run.simulation import Simulation
-from palaestra.drawing.canvas import TEAMS, TEXT, Canvas, font, import_pillow
+from palaestra.drawing.canvas import Canvas, font, import_pillow
+from palaestra.drawing.colors import TEAMS, TEXT
 from palaestra.drawing.display_list import SCALE, DisplayList
 from palaestra.replay.agent_tables import AgentTables
 from palaestra.replay.export import check_lane

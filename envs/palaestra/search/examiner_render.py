@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.drawing.canvas import MUTED, Canvas, Color
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import MUTED, Color
 from palaestra.game import Game
 from palaestra.search.examiner_turns import ASK, REFUSALS, VERBS
 from palaestra.search.search_render import (

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, TEAMS, TEXT, Canvas, Color, blend, font
+from palaestra.drawing.canvas import Canvas, font
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, TEAMS, TEXT, Color, blend
 from palaestra.game import Game
 from palaestra.search.fresh_world import write_passage
 from palaestra.search.language import GIVEN, HOPS, NOTHING, RELATIONS, SAME

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, Color, blend, fade
 from palaestra.skirmish.movement import AIR, CLIFF, GROUND, HEIGHT
 
 WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 52, 34

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.linker import record_view
-from palaestra.drawing.canvas import LINE, MUTED, SIGNAL, TEAMS, TEXT, Canvas, Color, Point, blend, fade, font
+from palaestra.drawing.canvas import Canvas, Point, font
+from palaestra.drawing.colors import LINE, MUTED, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.game import Game
 from palaestra.skirmish.battle_records import ARRIVED, RED
 from palaestra.skirmish.combat import CIRCLE, NOBODY

@@ -23,7 +23,8 @@ import functools
 import math
 from typing import Any
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, SIGNAL, TEXT, Canvas, Color, Point, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, LINE, SIGNAL, TEXT, Color, blend, fade
 from palaestra.skirmish.combat import CIRCLE
 from palaestra.skirmish.ruleset import ATTRIBUTES
 

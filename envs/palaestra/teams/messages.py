@@ -1,8 +1,13 @@
-"""Messages of the communication games: one-hot or continuous, received in the next decision; colours of landmarks."""
+"""What the communication games share: messages, received in the next decision, colours of landmarks, bodies."""
 
 from __future__ import annotations
 
 from palaestra.game import ActionField, Choice, Continuous
+
+MASS_KG, START_M = 1.0, 1.0
+"""Of bodies; starts are drawn from the square of this half-width (mpe2)."""
+NEAR_M = 0.05
+"""Ways shorter than this the scripts do not go."""
 
 
 def message_of(actions: str, words: int) -> ActionField:

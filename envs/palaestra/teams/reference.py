@@ -58,31 +58,13 @@ from typing import Literal
 
 from palaestra.game import Field, Game, Parameter, Role, check_word, integer, uniform
 from palaestra.kernels.vectors import distance
-from palaestra.teams.messages import loudest, message_of, say_word, say_words, write_color
-from palaestra.teams.particles import (
-    COAST_S,
-    OPEN_M,
-    OPEN_MPS,
-    Actions,
-    Rules,
-    action_of,
-    advance,
-    choose_force,
-    choose_move,
-    mirror_left_right,
-    thrust_by_forces,
-    thrust_by_moves,
-    write_offset,
-    write_vector,
-)
+from palaestra.teams import particles
+from palaestra.teams.messages import MASS_KG, NEAR_M, START_M, loudest, message_of, say_word, say_words, write_color
+from palaestra.teams.particles import COAST_S, OPEN_M, OPEN_MPS, Actions, Rules, advance, write_offset, write_vector
 
 AGENTS, LANDMARKS, WORDS = 2, 3, 10
-MASS_KG = 1.0
-START_M = 1.0
 DARK, BRIGHT = 0.25, 0.75
 """Of the colours (mpe2)."""
-NEAR_M = 0.05
-"""Ways shorter than this the script does not go."""
 
 PARAMETERS = (
     Parameter("local_ratio", 0.5, 0.0, 1.0, "1", 'share of its own task in a reward of `rules="mpe"` (mpe2)'),
@@ -110,7 +92,7 @@ def reset(s, world):
 
 def step_by_moves(s, world, actions, rewards, scratch):
     """One decision with discrete actions."""
-    thrust_by_moves(actions.agent, 0, s.parameters.force_n, scratch)
+    particles.thrust_by_moves(actions.agent, 0, s.parameters.force_n, scratch)
     for i in range(AGENTS):
         say_word(s.said[i], actions.agent[i].word)
     return play(s, world, rewards, scratch)
@@ -118,7 +100,7 @@ def step_by_moves(s, world, actions, rewards, scratch):
 
 def step_by_forces(s, world, actions, rewards, scratch):
     """One decision with continuous actions."""
-    thrust_by_forces(actions.agent, 0, s.parameters.force_n, scratch)
+    particles.thrust_by_forces(actions.agent, 0, s.parameters.force_n, scratch)
     for i in range(AGENTS):
         say_words(s.said[i], actions.agent[i].words)
     return play(s, world, rewards, scratch)
@@ -165,7 +147,7 @@ def script_by_moves(s, world, slot, which, actions, scratch):
     action = actions.agent[slot]
     action.word = s.goal[1 - slot]
     dx, dy = way_to_heard(s, slot, 1 - slot)
-    choose_move(action, dx, dy, NEAR_M)
+    particles.choose_move(action, dx, dy, NEAR_M)
 
 
 def script_by_forces(s, world, slot, which, actions, scratch):
@@ -173,7 +155,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
     action = actions.agent[slot]
     action.words[s.goal[1 - slot]] = 1.0
     dx, dy = way_to_heard(s, slot, 1 - slot)
-    choose_force(action, dx, dy, NEAR_M)
+    particles.choose_force(action, dx, dy, NEAR_M)
 
 
 def way_to_heard(s, i, speaker):
@@ -201,7 +183,7 @@ def game(
     is_discrete = actions == "discrete"
     return Game(
         name="Reference",
-        roles=(Role("agent", names, SEEN, (action_of(actions), message_of(actions, WORDS))),),
+        roles=(Role("agent", names, SEEN, (particles.action_of(actions), message_of(actions, WORDS))),),
         state=(
             ("position_m", "f8", (AGENTS + LANDMARKS, 2)),
             ("velocity_mps", "f8", (AGENTS, 2)),
@@ -221,5 +203,5 @@ def game(
         determinism="cross-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
-        mirror=mirror_left_right,
+        mirror=particles.mirror_left_right,
     )

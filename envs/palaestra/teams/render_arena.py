@@ -7,20 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import (
-    BACKGROUND,
-    LINE,
-    MUTED,
-    PANEL,
-    SIGNAL,
-    TEAMS,
-    TEXT,
-    Canvas,
-    Color,
-    Point,
-    blend,
-    fade,
-)
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.game import Game
 from palaestra.teams.arena_duel import HIT_POINTS
 from palaestra.teams.arena_fire import NO_AGENT

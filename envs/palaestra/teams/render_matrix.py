@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game
 
 WIDTH, HEADER, MARGIN = 600, 40, 18

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, blend, fade
 from palaestra.game import Game
 from palaestra.teams.pong import BALL, BLUE, FRONT, HALF_HEIGHT, HALF_WIDTH, RED, THICKNESS, folded, gap_of, wall_side
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Canvas, Point, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, blend, fade
 from palaestra.game import Game
 from palaestra.teams.soccer import BLUE, RED, team_of
 

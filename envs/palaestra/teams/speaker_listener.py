@@ -54,32 +54,14 @@ import math
 from typing import Literal
 
 from palaestra.game import Field, Game, Parameter, Role, integer, uniform
-from palaestra.teams.messages import loudest, message_of, say_word, say_words, write_color
-from palaestra.teams.particles import (
-    COAST_S,
-    OPEN_M,
-    OPEN_MPS,
-    Actions,
-    action_of,
-    advance,
-    choose_force,
-    choose_move,
-    mirror_left_right,
-    thrust_by_forces,
-    thrust_by_moves,
-    world_of,
-    write_offset,
-    write_vector,
-)
+from palaestra.teams import particles
+from palaestra.teams.messages import MASS_KG, NEAR_M, START_M, loudest, message_of, say_word, say_words, write_color
+from palaestra.teams.particles import COAST_S, OPEN_M, OPEN_MPS, Actions, advance, world_of, write_offset, write_vector
 
 LISTENER, LANDMARKS, WORDS = 0, 3, 3
 """The listener is the only body that moves: number 0, slot 1."""
-MASS_KG = 1.0
-START_M = 1.0
 DARK, BRIGHT = 0.15, 0.65
 """Of the colours (mpe2)."""
-NEAR_M = 0.05
-"""Ways shorter than this the script does not go."""
 
 PARAMETERS = (
     Parameter("goal_radius_m", 0.1, 0.01, 1.0, "m", "distance within which the listener is at the goal"),
@@ -105,14 +87,14 @@ def reset(s, world):
 
 def step_by_moves(s, world, actions, rewards, scratch):
     """One decision with discrete actions."""
-    thrust_by_moves(actions.listener, LISTENER, s.parameters.force_n, scratch)
+    particles.thrust_by_moves(actions.listener, LISTENER, s.parameters.force_n, scratch)
     say_word(s.said, actions.speaker[0].word)
     return play(s, world, rewards, scratch)
 
 
 def step_by_forces(s, world, actions, rewards, scratch):
     """One decision with continuous actions."""
-    thrust_by_forces(actions.listener, LISTENER, s.parameters.force_n, scratch)
+    particles.thrust_by_forces(actions.listener, LISTENER, s.parameters.force_n, scratch)
     say_words(s.said, actions.speaker[0].words)
     return play(s, world, rewards, scratch)
 
@@ -152,7 +134,7 @@ def script_by_moves(s, world, slot, which, actions, scratch):
         actions.speaker[0].word = s.goal
     else:
         dx, dy = way_to_heard(s)
-        choose_move(actions.listener[0], dx, dy, NEAR_M)
+        particles.choose_move(actions.listener[0], dx, dy, NEAR_M)
 
 
 def script_by_forces(s, world, slot, which, actions, scratch):
@@ -161,7 +143,7 @@ def script_by_forces(s, world, slot, which, actions, scratch):
         actions.speaker[0].words[s.goal] = 1.0
     else:
         dx, dy = way_to_heard(s)
-        choose_force(actions.listener[0], dx, dy, NEAR_M)
+        particles.choose_force(actions.listener[0], dx, dy, NEAR_M)
 
 
 def way_to_heard(s):
@@ -178,7 +160,7 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
     Raises:
         ValueError: An unknown option.
     """
-    move = action_of(actions)
+    move = particles.action_of(actions)
     is_discrete = actions == "discrete"
     return Game(
         name="SpeakerListener",
@@ -205,5 +187,5 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
         determinism="cross-platform",
         default_opponent="default",
         render="palaestra.teams.render_particles:draw_talk",
-        mirror=mirror_left_right,
+        mirror=particles.mirror_left_right,
     )
