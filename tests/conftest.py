@@ -1,5 +1,5 @@
 """What holds for all tests: no window, no sound, no oversubscribed cores, no random examples, a state folder
-of their own; and `rules`."""
+of their own; and fixtures that several folders use."""
 
 from __future__ import annotations
 
@@ -74,3 +74,21 @@ def rules() -> Iterator[Callable[..., Simulation]]:
     yield rules
     for sim in made:
         sim.close()
+
+
+@pytest.fixture(scope="module")
+def rules_do_not_change() -> Iterator[None]:
+    """The code of each game is walked once, not each time that the module makes or plays it."""
+    from palaestra.core.compile.reachable import unchanged_rules
+
+    with unchanged_rules():
+        yield
+
+
+@pytest.fixture
+def broken_games_are_registered() -> Iterator[None]:
+    from testing.planting import games, no_games
+
+    games()
+    yield
+    no_games()

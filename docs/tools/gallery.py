@@ -22,7 +22,8 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
-from palaestra.drawing.canvas import BACKGROUND, TEXT, Canvas, import_pillow
+from palaestra.drawing.canvas import Canvas, import_pillow
+from palaestra.drawing.colors import BACKGROUND, TEXT
 from palaestra.game import Page
 from palaestra.replay import Recorder, to_html
 

@@ -15,6 +15,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import assert_same_run, whole_and_resumed
 
 import palaestra
 from palaestra import exact, registry
@@ -43,7 +44,6 @@ from palaestra_baselines.arac_graphs import (
     nodes_of,
     prefixes,
 )
-from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Position, Sequences
 
 PURSUIT = "palaestra/GraphPursuit-v0"
@@ -329,25 +329,7 @@ def test_two_pursuers_learn_to_catch_on_a_cycle(tmp_path: Path):
 
 
 def test_an_interrupted_run_resumes_bitwise_equal(tmp_path: Path):
-    evaluated: list[int] = []
-
-    def interrupted(_: Any) -> dict[str, float]:
-        evaluated.append(1)
-        if len(evaluated) == 3:
-            raise KeyboardInterrupt
-        return {}
-
-    whole = arac.train(arac.Args(**TINY, directory=tmp_path / "whole"), lambda _: {})
-    halves = arac.Args(**TINY, directory=tmp_path / "halves")
-    with pytest.raises(KeyboardInterrupt):
-        arac.train(halves, interrupted)
-    resumed = arac.train(dataclasses.replace(halves, resume=True), lambda _: {})
-    assert (resumed.steps, resumed.updates) == (whole.steps, whole.updates)
-    (one, _), (other, _) = read_policy(whole.weights), read_policy(resumed.weights)
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, other[name])
-    rows = [[{**row, "cpu_s": 0.0} for row in report.log] for report in (whole, resumed)]
-    assert rows[0] == rows[1]
+    assert_same_run(*whole_and_resumed(arac, arac.Args(**TINY), tmp_path))
 
 
 @pytest.mark.parametrize(

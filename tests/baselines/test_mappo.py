@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import OF_MAPPO, assert_same_run, whole_and_resumed
 from torch import nn
 
 import palaestra
@@ -23,7 +23,6 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import mappo
-from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Position, Sequences, draw_actions
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.mappo import (
@@ -43,17 +42,7 @@ SMALL: dict[str, Any] = {
     "env_id": TAG,
     "team": "blue",
     "opponent": "default:0.5",
-    "total_steps": 320,
-    "lanes": 8,
-    "rollout": 8,
-    "chunk": 4,
-    "epochs": 2,
-    "minibatches": 3,
-    "hidden": (8, 4),
-    "critic_hidden": (8,),
-    "evaluations": 2,
-    "matches": 4,
-    "quiet": True,
+    **OF_MAPPO,
 }
 KINDS: list[dict[str, Any]] = [
     {},
@@ -295,26 +284,8 @@ def test_the_first_rollout_is_random_scales_the_inputs_and_is_not_learnt_from(tm
 @pytest.mark.parametrize("kind", KINDS, ids=["flat", "flat-recurrent", "entity", "entity-recurrent"])
 def test_an_interrupted_run_of_mappo_resumes_bitwise_equal_and_its_file_plays(kind: dict[str, Any], tmp_path: Path):
     settings = {**SMALL, **kind}
-    evaluated: list[int] = []
-
-    def interrupted(_: Any) -> dict[str, float]:
-        evaluated.append(1)
-        if len(evaluated) == 3:
-            raise KeyboardInterrupt
-        return {}
-
-    whole = mappo.train(mappo.Args(**settings, directory=tmp_path / "whole"), lambda _: {})
-    halves = mappo.Args(**settings, directory=tmp_path / "halves")
-    with pytest.raises(KeyboardInterrupt):
-        mappo.train(halves, interrupted)
-    resumed = mappo.train(dataclasses.replace(halves, resume=True), lambda _: {})
-    assert (resumed.steps, resumed.updates) == (whole.steps, whole.updates)
-    arrays = [read_policy(report.weights)[0] for report in (whole, resumed)]
-    for name, array in arrays[0].items():
-        np.testing.assert_array_equal(array, arrays[1][name])
-    times = ("cpu_s",)
-    rows = [[{k: v for k, v in row.items() if k not in times} for row in report.log] for report in (whole, resumed)]
-    assert rows[0] == rows[1]
+    whole, resumed = whole_and_resumed(mappo, mappo.Args(**settings), tmp_path)
+    assert_same_run(whole, resumed)
     player = mappo.load_policy(whole.weights, registry.make_game(settings["env_id"])[0], settings["team"])
     other = {"red": "blue", "blue": "red"}[settings["team"]]
     sim = palaestra.make_batch(settings["env_id"], 2, opponents={settings["team"]: player, other: settings["opponent"]})

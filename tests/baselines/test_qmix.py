@@ -15,6 +15,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import assert_same_run, whole_and_resumed
 
 from palaestra import registry
 from palaestra.core.files import FileError
@@ -284,24 +285,8 @@ def test_a_run_writes_a_policy_that_plays_as_the_averaged_weights(network: Any, 
 
 
 def test_an_interrupted_recurrent_run_resumes_bitwise_equal(tmp_path: Path):
-    calls: list[int] = []
-
-    def interrupted(player_of: Any) -> dict[str, float]:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return {}
-
     small = {**SMALL, "total_steps": 240, "recurrent": True, "average": 0.05}
-    whole = qmix.train(qmix.Args(**small, directory=tmp_path / "whole"), lambda player_of: {})
-    halves = qmix.Args(**small, directory=tmp_path / "halves")
-    with pytest.raises(KeyboardInterrupt):
-        qmix.train(halves, interrupted)
-    resumed = qmix.train(replace(halves, resume=True), lambda player_of: {})
-    first, second = (read_policy(report.weights)[0] for report in (whole, resumed))
-    for name, array in first.items():
-        np.testing.assert_array_equal(array, second[name])
-    assert [row["loss"] for row in resumed.log] == [row["loss"] for row in whole.log]
+    assert_same_run(*whole_and_resumed(qmix, qmix.Args(**small), tmp_path))
 
 
 def test_a_run_keeps_a_large_replay_to_go_on_and_at_the_end_five_megabytes_at_most(

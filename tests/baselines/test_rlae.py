@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import assert_same_run, whole_and_resumed
 from torch.distributions import Normal
 
 import palaestra
@@ -130,26 +130,9 @@ def test_weights_are_learnt_in_a_minute(agents: str, tmp_path: Path):
 
 @AGENTS
 def test_an_interrupted_run_resumes_bitwise_equal(agents: str, tmp_path: Path):
-    evaluated: list[int] = []
-
-    def interrupted(_: Any) -> dict[str, float]:
-        evaluated.append(1)
-        if len(evaluated) == 3:
-            raise KeyboardInterrupt
-        return {}
-
-    whole = rlae.train(small(tmp_path / "whole", agents), lambda _: {})
-    halves = small(tmp_path / "halves", agents)
-    with pytest.raises(KeyboardInterrupt):
-        rlae.train(halves, interrupted)
-    resumed = rlae.train(dataclasses.replace(halves, resume=True), lambda _: {})
-    assert (resumed.steps, resumed.updates) == (whole.steps, whole.updates)
-    (one, _), (other, _) = read_policy(whole.weights), read_policy(resumed.weights)
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, other[name])
-    rows = [[{**row, "cpu_s": 0.0} for row in report.log] for report in (whole, resumed)]
-    assert rows[0] == rows[1]
-    again = rlae.train(dataclasses.replace(halves, resume=True), lambda _: {})
+    whole, resumed = whole_and_resumed(rlae, small(tmp_path, agents), tmp_path)
+    assert_same_run(whole, resumed)
+    again = rlae.train(small(tmp_path / "halves", agents, resume=True), lambda _: {})
     assert (again.steps, again.updates, again.log) == (resumed.steps, resumed.updates, resumed.log)
 
 

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import assert_same_run, evaluation_until, whole_and_resumed
 from games import aim, copy_game
 from games.point_plan import make_roster, make_sequences, random_model
 
@@ -437,39 +437,11 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def check_same(whole: Any, resumed: Any) -> None:
-    """Curves, processor time left out, and weights are the same to the bit."""
-    rows = [[{**row, "cpu_s": 0.0} for row in report.log] for report in (whole, resumed)]
-    assert rows[0] == rows[1]
-    assert whole.updates == resumed.updates > 8
-    arrays = [read_policy(report.weights)[0] for report in (whole, resumed)]
-    for name, array in arrays[0].items():
-        np.testing.assert_array_equal(array, arrays[1][name])
-
-
-def halted(args: seqwm.Args, halt: Callable[[], None]) -> None:
-    """Trains until the last evaluation, which it does not survive."""
-    evaluated = list[int]()
-
-    def evaluation(_: Any) -> dict[str, float]:
-        evaluated.append(1)
-        if len(evaluated) == 3:
-            halt()
-        return {}
-
-    seqwm.train(args, evaluation)
-
-
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_an_interrupted_run_resumes_bitwise_equal(kind: dict[str, Any], tmp_path: Path):
-    def halt() -> None:
-        raise KeyboardInterrupt
-
-    whole = seqwm.train(seqwm.Args(**{**TINY, **kind}, directory=tmp_path / "whole"), lambda _: {})
-    halves = seqwm.Args(**{**TINY, **kind}, directory=tmp_path / "halves")
-    with pytest.raises(KeyboardInterrupt):
-        halted(halves, halt)
-    check_same(whole, seqwm.train(dataclasses.replace(halves, resume=True), lambda _: {}))
+    whole, resumed = whole_and_resumed(seqwm, seqwm.Args(**{**TINY, **kind}), tmp_path)
+    assert_same_run(whole, resumed)
+    assert whole.updates > 8
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
@@ -477,13 +449,14 @@ def test_a_killed_run_resumes_bitwise_equal(tmp_path: Path):
     whole = seqwm.train(seqwm.Args(**TINY, directory=tmp_path / "whole"), lambda _: {})
     halves = seqwm.Args(**TINY, directory=tmp_path / "halves")
     process = multiprocessing.get_context("fork").Process(
-        target=halted, args=(halves, lambda: os.kill(os.getpid(), signal.SIGKILL))
+        target=seqwm.train, args=(halves, evaluation_until(3, lambda: os.kill(os.getpid(), signal.SIGKILL)))
     )
     process.start()
     process.join(60.0)
     assert process.exitcode == -signal.SIGKILL
     assert (halves.folder / "last.safetensors").read_bytes() != whole.weights.read_bytes()
-    check_same(whole, seqwm.train(dataclasses.replace(halves, resume=True), lambda _: {}))
+    assert_same_run(whole, seqwm.train(dataclasses.replace(halves, resume=True), lambda _: {}))
+    assert whole.updates > 8
 
 
 @pytest.fixture(scope="module")
@@ -513,7 +486,7 @@ def test_a_policy_file_plays_what_the_run_evaluated_with_its_planner_or_its_acto
 def test_seeds_differ_and_a_run_repeats_to_the_bit(trained: Any, tmp_path: Path):
     args, report = trained
     again = seqwm.train(dataclasses.replace(args, directory=tmp_path))
-    check_same(report, again)
+    assert_same_run(report, again)
     other = seqwm.train(dataclasses.replace(args, directory=tmp_path, seed=1))
     assert other.log[-1]["consistency"] != report.log[-1]["consistency"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +13,12 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
+from baselines.short_runs import Stop, assert_same_run, whole_and_resumed
+
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra_baselines import fm3q, iql, vdn
 from palaestra_baselines.common.flat_networks import Utilities
-from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import LearningArgs, Report, Training, learning_command
 
@@ -62,28 +62,9 @@ def test_the_agents_of_one_team_learn_and_the_script_plays_the_others(team: str,
     assert np.unique(given).size > 2
 
 
-class Stop(Exception):
-    """The process ends."""
-
-
 @pytest.mark.parametrize("method", [vdn, iql])
 def test_an_interrupted_run_of_one_team_resumes_bitwise_equal(method: Any, tmp_path: Path):
-    evaluated = []
-
-    def interrupted(_: Any) -> dict[str, float]:
-        evaluated.append(1)
-        if len(evaluated) == 3:
-            raise Stop
-        return {}
-
-    whole = method.train(method.Args(**SMALL, directory=tmp_path / "whole"), lambda _: {})
-    halves = method.Args(**SMALL, directory=tmp_path / "halves")
-    with pytest.raises(Stop):
-        method.train(halves, interrupted)
-    resumed = method.train(dataclasses.replace(halves, resume=True), lambda _: {})
-    assert resumed.steps == whole.steps
-    for name, array in read_policy(whole.weights)[0].items():
-        np.testing.assert_array_equal(array, read_policy(resumed.weights)[0][name])
+    assert_same_run(*whole_and_resumed(method, method.Args(**SMALL), tmp_path, stop=Stop))
 
 
 def test_evaluations_count_the_wins_and_the_returns_of_the_team_that_learns(

@@ -16,6 +16,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import Stop, assert_same_policy, whole_and_resumed
 
 import palaestra
 from palaestra import registry
@@ -261,32 +262,11 @@ def test_evaluations_by_a_script_count_the_wins_of_either_side(tmp_path: Path, m
 @pytest.mark.parametrize("method", METHODS)
 def test_an_interrupted_run_resumes_bitwise_equal(method: str, tmp_path: Path):
     module = METHODS[method]
-    whole = module.train(module.Args(**SMALL, directory=tmp_path / "whole"))
-    halves = module.Args(**SMALL, directory=tmp_path / "halves")
-    interrupt_at_the_third_evaluation(module, halves)
-    resumed = module.train(dataclasses.replace(halves, resume=True))
-    assert resumed.steps == whole.steps
-    for name, array in read_policy(whole.weights)[0].items():
-        np.testing.assert_array_equal(array, read_policy(resumed.weights)[0][name])
+    args = module.Args(**SMALL)
+    whole, resumed = whole_and_resumed(module, args, tmp_path, evaluation=None, stop=Stop)
+    assert_same_policy(whole, resumed)
     assert [row["steps"] for row in resumed.log] == [row["steps"] for row in whole.log]
     assert [row["loss"] for row in resumed.log] == pytest.approx([row["loss"] for row in whole.log], rel=1e-5)
-
-
-class Stop(Exception):
-    """The process ends."""
-
-
-def interrupt_at_the_third_evaluation(module: Any, args: Any) -> None:
-    seen = []
-
-    def evaluation(player_of: Any) -> dict[str, float]:
-        seen.append(1)
-        if len(seen) == 3:
-            raise Stop
-        return {}
-
-    with pytest.raises(Stop):
-        module.train(args, evaluation)
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
 from learning import duel_figures
+from learning.drawing import read_table
 from learning.figures import FigureArgs
 from palaestra_baselines import mappo
 
@@ -21,14 +22,12 @@ SMALL = {"total_steps": 320, "evaluations": 1, "lanes": 8, "rollout": 8, "epochs
 
 
 @pytest.fixture
-def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """One seed of two rounds."""
     monkeypatch.setattr(duel_figures, "LEARNS", {**duel_figures.LEARNS, **SMALL, "matches": 8})
     monkeypatch.setattr(duel_figures, "ROUNDS", 2)
     monkeypatch.setattr(duel_figures, "TEST_MATCHES", 8)
-    return FigureArgs(
-        seeds=1, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
-    )
+    return replace(figure_args, seeds=1)
 
 
 def test_rounds_have_rows_and_are_made_again_without_training(
@@ -36,8 +35,7 @@ def test_rounds_have_rows_and_are_made_again_without_training(
 ):
     duel_figures.skirmish_duel(args)
     first = capsys.readouterr().out
-    with (args.figures / "skirmish_duel.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(args.figures / "skirmish_duel.csv")
     assert [(row["round"], row["seed"], row["pool"]) for row in rows] == [("0", "0", "0"), ("1", "0", "2")]
     assert all(float(row["low"]) <= float(row["exploited"]) <= float(row["high"]) for row in rows)
     assert (args.figures / "skirmish_duel.png").read_bytes().startswith(b"\x89PNG")

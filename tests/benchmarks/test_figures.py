@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import functools
 import re
@@ -18,6 +17,7 @@ pytest.importorskip("matplotlib")
 import learn
 import palaestra_assets
 from learning import figures, tracking_figures
+from learning.drawing import read_table
 from learning.figures import FigureArgs
 from palaestra.ucav.inner_loop import load_inner_loop
 from palaestra_baselines import pid, ppo_tracking
@@ -36,15 +36,13 @@ SMALL = {
 
 
 @pytest.fixture
-def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """Arguments of a figure that takes seconds."""
     monkeypatch.setattr(ppo_tracking, "Args", functools.partial(ppo_tracking.Args, **SMALL))
     few = lambda flights, workers, script=None: evaluation_flights(2, workers, script, horizon=150)  # noqa: E731
     for module in (tracking_figures, ppo_tracking):
         monkeypatch.setattr(module, "evaluation_flights", few)
-    return FigureArgs(
-        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
-    )
+    return figure_args
 
 
 def test_the_tracking_figure_is_made_and_made_again_without_training(
@@ -53,8 +51,7 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
     tracking_figures.tracking(args)
     first = capsys.readouterr().out
     assert (args.figures / "tracking.png").read_bytes().startswith(b"\x89PNG")
-    with (args.figures / "tracking.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(args.figures / "tracking.csv")
     assert [row["player"] for row in rows if row["flights"] == "test"] == ["PPO, seed 0", "PPO, seed 1", "PID"]
     steps = [int(row["steps"]) for row in rows if row["player"] == "PPO, seed 1" and row["flights"] == "selection"]
     assert steps == [0, 256, 512]

@@ -1,20 +1,14 @@
 """The fuzzer plays the reported steps, finds planted faults, and locates them."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from testing import broken_games
-from testing.planting import DUEL, TUG, games, no_games
+from testing.planting import DUEL, TUG
 
 import fuzz
 
-
-@pytest.fixture(autouse=True, scope="module")
-def broken_games_are_registered() -> Iterator[None]:
-    games()
-    yield
-    no_games()
+pytestmark = pytest.mark.usefixtures("broken_games_are_registered")
 
 
 def test_a_sound_game_holds_by_chance_by_scripts_and_mirrored():

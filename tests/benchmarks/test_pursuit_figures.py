@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,14 @@ pytest.importorskip("matplotlib")
 import learn
 import palaestra
 from learning import pursuit_figures
+from learning.drawing import read_table
 from learning.figures import FigureArgs
 from learning.pursuit_figures import GROUPS, METHODS, SETTINGS, Entry, Setting
 from palaestra import registry
-from palaestra.core.compile.reachable import unchanged_rules
 from palaestra_baselines import arac, mappo
 from palaestra_baselines.common.agents import keywords
+
+pytestmark = pytest.mark.usefixtures("rules_do_not_change")
 
 PATH = "test/GraphPursuit-Path-v0"
 palaestra.register(PATH, "palaestra.pursuit.graph_pursuit:game", family="test", graph="grid:3x3")
@@ -32,27 +32,13 @@ SMALL = {"evaluations": 2, "lanes": 8, "warmup_steps": 40, "batch_size": 8, "rep
 FEW = {"evaluations": 2, "lanes": 8, "rollout": 8, "matches": 8}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def rules_do_not_change() -> Iterator[None]:
-    """The code of each game is walked once, not for each of its many evaluations."""
-    with unchanged_rules():
-        yield
-
-
 @pytest.fixture
-def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """Two seeds on a solved grid of nine nodes, and 16 matches in the end."""
     monkeypatch.setitem(SETTINGS, "grid", Setting("nine nodes", PATH, SOLVED))
     monkeypatch.setitem(GROUPS, "grid", (Entry("grid", "arac", 120, bar=1.0, weights="learnt", arguments=SMALL),))
     monkeypatch.setattr(pursuit_figures, "TEST_MATCHES", 16)
-    return FigureArgs(
-        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
-    )
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return figure_args
 
 
 def test_a_figure_has_curves_results_and_weights_and_is_made_again_without_training(
@@ -64,8 +50,8 @@ def test_a_figure_has_curves_results_and_weights_and_is_made_again_without_train
     assert "at least 1.00" in first.splitlines()[-1]
     folder = args.figures
     assert (folder / "pursuit_grid.png").read_bytes().startswith(b"\x89PNG")
-    assert {row["seed"] for row in rows_of(folder / "pursuit_grid.csv")} == {"0", "1"}
-    assert list(rows_of(folder / "pursuit_grid_results.csv")[0]) == [
+    assert {row["seed"] for row in read_table(folder / "pursuit_grid.csv")} == {"0", "1"}
+    assert list(read_table(folder / "pursuit_grid_results.csv")[0]) == [
         *("setting", "where", "method", "title", "reference", "seed", "decisions", "cpu_s"),
         *("test", "opponent", "won", "slower"),
     ]
@@ -82,7 +68,7 @@ def test_methods_meet_each_other_on_both_sides(args: FigureArgs, monkeypatch: py
     entries = (Entry("confront", "arac", 120, arguments=SMALL), Entry("confront", "mappo", 120, arguments=FEW))
     monkeypatch.setitem(GROUPS, "confront", entries)
     pursuit_figures.pursuit_figure("confront", replace(args, seeds=1))
-    rows = rows_of(args.figures / "pursuit_confront_results.csv")
+    rows = read_table(args.figures / "pursuit_confront_results.csv")
     assert [(row["title"], row["test"]) for row in rows] == [
         *(("ARAC", "as learnt"), ("MAPPO", "as learnt"), ("ARAC", "against MAPPO"))
     ]
@@ -93,7 +79,7 @@ def test_references_play_the_same_matches_without_learning(args: FigureArgs, mon
     setting = Setting("nine nodes", PATH, SOLVED, scripts=("shortest_path", "optimal"))
     monkeypatch.setattr(pursuit_figures, "SETTINGS", {"grid": setting})
     pursuit_figures.pursuit_references(args)
-    rows = rows_of(args.figures / "pursuit_references.csv")
+    rows = read_table(args.figures / "pursuit_references.csv")
     assert [(row["script"], row["opponent"]) for row in rows] == [
         *(("random", "optimal"), ("shortest_path", "optimal"), ("optimal", "optimal"))
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ pytest.importorskip("matplotlib")
 import learn
 import palaestra
 from learning import skirmish_figures
+from learning.drawing import read_table
 from learning.figures import FigureArgs, train_entries
 from learning.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
 from palaestra import registry
@@ -30,19 +30,12 @@ ALL_ENTRIES = [entry for group in GROUPS for entry in GROUPS[group]]
 
 
 @pytest.fixture
-def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """Two seeds of one entry on a battle of three against three, and eight matches in the end."""
     monkeypatch.setitem(BATTLES, "3m", {"env_id": BATTLE})
     monkeypatch.setitem(GROUPS, "solved", ENTRIES)
     monkeypatch.setattr(skirmish_figures, "TEST_MATCHES", 8)
-    return FigureArgs(
-        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
-    )
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return figure_args
 
 
 def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_training(
@@ -56,8 +49,8 @@ def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_train
     assert "at least 0.90: MISSED" in lines[-1]
     folder = args.figures
     assert (folder / "skirmish_solved.png").read_bytes().startswith(b"\x89PNG")
-    assert [row["seed"] for row in rows_of(folder / "skirmish_solved.csv")] == ["0"] * 3 + ["1"] * 3
-    assert list(rows_of(folder / "skirmish_solved_results.csv")[0]) == [
+    assert [row["seed"] for row in read_table(folder / "skirmish_solved.csv")] == ["0"] * 3 + ["1"] * 3
+    assert list(read_table(folder / "skirmish_solved_results.csv")[0]) == [
         *("battle", "method", "seed", "decisions_wanted", "decisions", "cpu_s", "won", "low", "high")
     ]
     assert (args.assets / "weights" / "learnt.safetensors").exists()
@@ -72,7 +65,7 @@ def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, mon
     )
     monkeypatch.setitem(GROUPS, "solved", (replace(ENTRIES[0], unseen="elsewhere"),))
     skirmish_figures.battle_figure("solved", replace(args, seeds=1))
-    learnt, unseen = rows_of(args.figures / "skirmish_solved_results.csv")
+    learnt, unseen = read_table(args.figures / "skirmish_solved_results.csv")
     assert (learnt["battle"], learnt["learnt_on"]) == ("3m", "")
     assert (unseen["battle"], unseen["learnt_on"]) == ("elsewhere", "3m")
 
@@ -82,7 +75,7 @@ def test_scripts_and_random_orders_play_every_battle_without_learning(
 ):
     monkeypatch.setattr(skirmish_figures, "BATTLES", {"3m": BATTLES["3m"]})
     skirmish_figures.skirmish_scripts(args)
-    rows = rows_of(args.figures / "skirmish_scripts.csv")
+    rows = read_table(args.figures / "skirmish_scripts.csv")
     assert [row["script"] for row in rows] == ["random", *registry.make_game(BATTLE)[0].scripts]
     assert all(0.0 <= float(row["low"]) <= float(row["won"]) <= float(row["high"]) <= 1.0 for row in rows)
     assert not args.runs.exists()
@@ -141,7 +134,7 @@ def test_the_speed_is_that_of_whole_runs_of_the_figure_of_solved_maps(
     monkeypatch.setattr(skirmish_figures, "SPEED_BATTLE", "3m")
     skirmish_figures.skirmish_speed(args)
     assert capsys.readouterr().out.splitlines()[0].split()[-2:] == ["over", "PyMARL"]
-    row = rows_of(args.figures / "skirmish_speed.csv")[0]
+    row = read_table(args.figures / "skirmish_speed.csv")[0]
     decisions, seconds, rate = (float(row[name]) for name in ("decisions", "cpu_s", "decisions_per_s"))
     assert rate == pytest.approx(decisions / seconds, rel=1e-3)
     assert float(row["over_pymarl"]) == pytest.approx(rate * 7.5 * 3600 / 2e6, rel=1e-3)

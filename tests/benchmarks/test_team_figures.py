@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +16,14 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jsbsim")
 
 from learning import team_figures
+from learning.drawing import read_table
 from learning.figures import FigureArgs
-from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.run.opponents import policy_metadata
 from palaestra_baselines import fm3q
 from palaestra_baselines.common.many_runs import finished, train_runs
 from palaestra_baselines.common.policy_file import read_policy
+
+pytestmark = pytest.mark.usefixtures("rules_do_not_change")
 
 SMALL = {
     "total_steps": 320,
@@ -37,15 +37,8 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def rules_do_not_change() -> Iterator[None]:
-    """The code of each game is walked once, not for each of its many evaluations."""
-    with unchanged_rules():
-        yield
-
-
 @pytest.fixture
-def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
+def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """Arguments of a figure that takes seconds."""
     for name in ("SOCCER", "LITTMAN"):
         small = {**getattr(team_figures, name), **SMALL, "env_id": "palaestra/GridSoccer-v0"}
@@ -57,19 +50,12 @@ def args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     monkeypatch.setattr(team_figures, "METHODS", methods)
     monkeypatch.setattr(team_figures, "TEST_MATCHES", 8)
     monkeypatch.setattr(team_figures, "DUEL_MATCHES", 4)
-    return FigureArgs(
-        seeds=2, runs=tmp_path / "runs", figures=tmp_path / "figures", assets=tmp_path / "assets", workers=0
-    )
-
-
-def rows_of(args: FigureArgs, name: str) -> list[dict[str, str]]:
-    with (args.figures / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
+    return figure_args
 
 
 def test_the_exact_figure_has_tables_and_networks_of_all_mixers(args: FigureArgs):
     team_figures.fm3q_exact(replace(args, seeds=1))
-    rows = rows_of(args, "fm3q_exact")
+    rows = read_table(args.figures / "fm3q_exact.csv")
     for part in ("table", "network"):
         assert {row["mixer"] for row in rows if row["part"] == part} == set(team_figures.MIXERS)
     assert all(float(row["nash_conv"]) < 1e-3 for row in rows if row["game"] == "saddle")
@@ -79,7 +65,7 @@ def test_the_exact_figure_has_tables_and_networks_of_all_mixers(args: FigureArgs
 
 def test_no_learnt_policy_is_safer_than_the_best_that_does_not_mix(args: FigureArgs):
     team_figures.fm3q_limit(args)
-    for row in rows_of(args, "fm3q_limit"):
+    for row in read_table(args.figures / "fm3q_limit.csv"):
         assert float(row["ball_security"]) <= float(row["ball_pure_maximin"]) + 1e-6
         assert float(row["no_ball_security"]) <= float(row["no_ball_pure_maximin"]) + 1e-6
         assert float(row["ball_pure_maximin"]) < float(row["ball_value"])
@@ -91,8 +77,8 @@ def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_tr
 ):
     team_figures.team_learning(args)
     first = capsys.readouterr().out
-    assert len(rows_of(args, "team_learning")) == 2 * 2 * 2 * 3  # games, methods, seeds, evaluations
-    parts = [row["part"] for row in rows_of(args, "team_learning_results")]
+    assert len(read_table(args.figures / "team_learning.csv")) == 2 * 2 * 2 * 3  # games, methods, seeds, evaluations
+    parts = [row["part"] for row in read_table(args.figures / "team_learning_results.csv")]
     assert [parts.count(part) for part in ("script", "final", "duel")] == [2, 4, 2]
     assert (args.figures / "team_learning.png").exists()
     assert (args.assets / "weights" / "fm3q_team_tag.safetensors").stat().st_size < 2_000_000
@@ -103,8 +89,8 @@ def test_the_comparison_has_curves_finals_and_duels_and_is_made_again_without_tr
 
 def test_the_auxiliary_loss_has_curves_and_finals_beside_fm3q_without_it(args: FigureArgs):
     team_figures.fm3q_features(args)
-    assert {row["method"] for row in rows_of(args, "fm3q_features")} == set(team_figures.AUXILIARY)
-    rows = rows_of(args, "fm3q_features_results")
+    assert {row["method"] for row in read_table(args.figures / "fm3q_features.csv")} == set(team_figures.AUXILIARY)
+    rows = read_table(args.figures / "fm3q_features_results.csv")
     assert [(row["part"], row["game"], row["a"]) for row in rows] == [
         ("final", game, method) for game in team_figures.GAMES for method in team_figures.AUXILIARY
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -110,7 +109,6 @@ def test_tables_and_pictures_are_made_from_finished_runs(
     assert "iterations to 0.65" in capsys.readouterr().out
     assert list(drawn) == list(text_figures.PICTURED)
     assert [set(panel.curves) for panel in drawn["text_critics"]] == [{GRPO, EXACT, MODEL, WRONG}]
-    with (args.figures / "text_privileged.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = drawing.read_table(args.figures / "text_privileged.csv")
     assert {row["base"] for row in rows} == {"early"}
     assert len({(row["method"], row["seed"]) for row in rows}) == 6 * 8

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games.play import simulation
+from games.play import simulation, started
 
 from palaestra.game import TERMINATED, TRUNCATED, Choice, Field, Game, Parameter, Role
 
@@ -74,12 +74,6 @@ GAME = Game(
 )
 
 
-def started(n: int = 1, **options: Any) -> Any:
-    sim = simulation(GAME, n, **options)
-    sim.reset(seed=1)
-    return sim
-
-
 def calls(sim: Any, lane: int = 0) -> list[int]:
     return sim.states["calls"][lane, : sim.states["called"][lane]].tolist()
 
@@ -91,28 +85,28 @@ def moved(sim: Any, *moves: int) -> Any:
 
 
 def test_bodies_are_completed_after_they_were_placed():
-    sim = started()
+    sim = started(GAME)
     assert calls(sim) == [RESET, LOAD]
     assert sim.states["loaded_at"].tolist() == [100]
     assert sim.observations.tolist() == [[[100]]]
 
 
 def test_a_decision_is_command_advance_evaluate_in_each_period():
-    sim = moved(started(), 2)
+    sim = moved(started(GAME), 2)
     assert calls(sim) == [RESET, LOAD] + [COMMAND, ADVANCE, EVALUATE] * 3
     assert sim.states["body"].tolist() == [106]
     assert sim.states["steps"].tolist() == [1]
 
 
 def test_what_each_period_pays_adds_up_and_starts_from_nothing_in_each_decision():
-    assert moved(started(), 1).rewards.tolist() == [[3.0]]
-    assert moved(started(), 1, 1).rewards.tolist() == [[3.0]]
+    assert moved(started(GAME), 1).rewards.tolist() == [[3.0]]
+    assert moved(started(GAME), 1, 1).rewards.tolist() == [[3.0]]
 
 
 @pytest.mark.parametrize(("parameter", "ending"), [("goal", TERMINATED), ("trap", TRUNCATED)])
 @pytest.mark.parametrize("period", [1, 2, 3])
 def test_an_end_in_an_early_period_stops_the_engine(parameter: str, ending: int, period: int):
-    sim = moved(started(autoreset_mode="off", parameters={parameter: 100 + 2 * period}), 2)
+    sim = moved(started(GAME, autoreset_mode="off", parameters={parameter: 100 + 2 * period}), 2)
     assert calls(sim) == [RESET, LOAD] + [COMMAND, ADVANCE, EVALUATE] * period
     assert (sim.terminated[0], sim.truncated[0]) == (ending == TERMINATED, ending == TRUNCATED)
     assert GAME.end_reason(sim.info["end_reason"][0]) == ("there" if ending == TERMINATED else "trapped")
@@ -121,14 +115,14 @@ def test_an_end_in_an_early_period_stops_the_engine(parameter: str, ending: int,
 
 
 def test_other_lanes_play_all_their_periods():
-    sim = moved(started(2, autoreset_mode="off", parameters={"goal": [102, 1000]}), 2)
+    sim = moved(started(GAME, 2, autoreset_mode="off", parameters={"goal": [102, 1000]}), 2)
     assert sim.states["body"].tolist() == [102, 106]
     assert sim.terminated.tolist() == [True, False]
 
 
 def test_a_new_match_is_loaded_in_every_mode():
     for mode, decisions in (("same_step", 1), ("next_step", 2)):
-        sim = moved(started(autoreset_mode=mode, parameters={"goal": 104}), *[2] * decisions)
+        sim = moved(started(GAME, autoreset_mode=mode, parameters={"goal": 104}), *[2] * decisions)
         assert calls(sim) == [RESET, LOAD]
         assert sim.states["loaded_at"].tolist() == [100]
         assert sim.observations.tolist() == [[[100]]]
@@ -138,4 +132,4 @@ def test_periods_are_part_of_the_machine_code():
     sim: Any = simulation(replace(GAME, periods=1), 1)
     sim.reset(seed=1)
     assert calls(moved(sim, 2)) == [RESET, LOAD, COMMAND, ADVANCE, EVALUATE]
-    assert started().kernel is not sim.kernel
+    assert started(GAME).kernel is not sim.kernel

@@ -1,11 +1,9 @@
 """The arrays of a simulation stay the same objects, in memory of its own or of the caller's."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from games.play import idle_actions, leaves, random_actions, seen_bytes, simulation
+from games.play import idle_actions, leaves, random_actions, seen_bytes, started
 
 pytestmark = pytest.mark.jitless
 
@@ -13,14 +11,8 @@ RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 N = 3
 
 
-def started(game=MELEE, **options) -> Any:
-    sim = simulation(game, N, **options)
-    sim.reset(seed=1)
-    return sim
-
-
 def test_the_arrays_stay_the_same_objects():
-    sim, rng = started(RAID), np.random.default_rng(0)
+    sim, rng = started(RAID, N), np.random.default_rng(0)
     before = [id(a) for a in (*leaves(sim.observations), *leaves(sim.legal), *leaves(sim.info), sim.rewards, sim.alive)]
     for _ in range(10):
         sim.step(random_actions(sim, rng))
@@ -37,7 +29,7 @@ def test_memory_may_come_from_elsewhere():
         given[name] = np.zeros(shape, dtype)
         return given[name]
 
-    sim, twin = started(allocate=allocate), started()
+    sim, twin = started(MELEE, N, allocate=allocate), started(MELEE, N)
     sim.step(idle_actions(sim))
     twin.step(idle_actions(twin))
     assert np.shares_memory(sim.observations, given["observations"])

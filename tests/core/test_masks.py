@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import duel, two_team, two_team_homogeneous
-from games.play import idle_actions, leaves, random_actions, simulation
+from games.play import idle_actions, leaves, random_actions, simulation, started
 from gymnasium.utils.env_checker import data_equivalence
 
 from palaestra.core.faces.gym_env import GameEnv
@@ -18,33 +18,27 @@ pytestmark = pytest.mark.jitless
 GAME = two_team.game()  # a ring: two of the three exits of a node lead somewhere
 
 
-def started(n: int, **options: Any) -> Any:
-    sim = simulation(GAME, n, **options)
-    sim.reset(seed=1)
-    return sim
-
-
 def test_masks_stand_by_role_with_the_choices_side_by_side():
-    sim = started(3)
+    sim = started(GAME, 3)
     assert sim.legal["scout"].shape == (3, 3, 4)
     assert sim.legal["guard"].shape == (3, 2, 4 + 2)
     assert sim.legal["guard"].dtype == np.int8
 
 
 def test_an_agent_that_is_to_act_may_do_what_the_rules_allow():
-    sim = started(1)
+    sim = started(GAME, 1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 0], [1, 1, 1, 0])
     np.testing.assert_array_equal(sim.legal["guard"][0, 0], [1, 1, 1, 0, 1, 0])  # no opponent to strike
 
 
 def test_an_agent_that_is_not_to_act_has_the_noop_alone():
-    sim = started(1)
+    sim = started(GAME, 1)
     np.testing.assert_array_equal(sim.legal["scout"][0, 1:], [[1, 0, 0, 0]] * 2)  # not arrived, not its turn
     np.testing.assert_array_equal(sim.legal["guard"][0, 1], [1, 0, 0, 0, 1, 0])
 
 
 def test_an_illegal_choice_is_the_noop_and_is_counted():
-    sim = started(2)
+    sim = started(GAME, 2)
     before = sim.states["node"].copy()
     actions = idle_actions(sim)
     actions["scout"][1, 0] = 3  # there is no third exit
@@ -58,7 +52,7 @@ def test_an_illegal_choice_is_the_noop_and_is_counted():
 
 
 def test_illegal_choices_add_up_over_a_match_and_start_anew_with_it():
-    sim = started(1, parameters={"horizon": 6})
+    sim = started(GAME, 1, parameters={"horizon": 6})
     actions = idle_actions(sim)
     actions["scout"][0, 0] = 3
     counts = []
@@ -69,7 +63,7 @@ def test_illegal_choices_add_up_over_a_match_and_start_anew_with_it():
 
 
 def test_the_uniform_player_does_what_is_legal_and_all_of_it():
-    sim = started(64, opponents={"red": "random", "blue": "random"})
+    sim = started(GAME, 64, opponents={"red": "random", "blue": "random"})
     seen = set()
     for _ in range(60):
         allowed, acting = sim.legal["guard"].copy(), sim.acting[:, 3:].copy()
@@ -86,7 +80,7 @@ def test_the_uniform_player_does_what_is_legal_and_all_of_it():
 
 
 def test_a_slot_always_has_a_legal_choice():
-    sim, rng = started(16, autoreset_mode="same_step"), np.random.default_rng(0)
+    sim, rng = started(GAME, 16, autoreset_mode="same_step"), np.random.default_rng(0)
     for _ in range(80):
         for mask in leaves(sim.legal):
             assert mask[:, :, :4].any(axis=2).all()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import size_game
-from games.play import idle_actions, random_actions, simulation
+from games.play import idle_actions, random_actions, started
 
 import palaestra
 from palaestra import registry
@@ -23,12 +23,6 @@ palaestra.register(COURIERS, "games.size_game:game", family="test")
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
-def started(game: Any, **options: Any) -> Any:
-    sim = simulation(game, 2, **options)
-    sim.reset(seed=1)
-    return sim
 
 
 @pytest.mark.parametrize(
@@ -96,8 +90,8 @@ def test_it_is_the_same_object_each_time():
 
 def test_another_representation_shows_the_same_match():
     full, near = (
-        started(GAME, opponents={"blue": "mix"}),
-        started(GAME.represented("nearest"), opponents={"blue": "mix"}),
+        started(GAME, 2, opponents={"blue": "mix"}),
+        started(GAME.represented("nearest"), 2, opponents={"blue": "mix"}),
     )
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -135,7 +129,7 @@ def test_faces_take_the_word():
 
 
 def test_what_is_seen_does_not_reach_through_from_the_last_decision():
-    sim = started(GAME.represented("nearest"))
+    sim = started(GAME.represented("nearest"), 2)
     sim.states["taken"][:] = 1
     sim.step(idle_actions(sim))
     assert not sim.observations.any()
@@ -160,7 +154,7 @@ def test_it_may_have_a_global_state_a_form_and_codecs_of_its_own():
     assert (form, shown.default_observation) == ("dict", "dict")
     assert game.shown_as("brief:flat") == (shown, "flat")
     assert shown.codecs == {**game.codecs, "brief": codec}
-    assert started(shown).state().shape == (2, 1)
+    assert started(shown, 2).state().shape == (2, 1)
     assert game.global_state is GAME.global_state
     assert "brief" not in game.codecs
 

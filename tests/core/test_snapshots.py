@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import duel, orchard, two_team, two_team_homogeneous
-from games.play import all_bytes, random_actions, simulation
+from games.play import all_bytes, random_actions, simulation, started
 
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.run.simulation import Simulation
@@ -131,25 +131,19 @@ OTHER_RULES = (
 )
 
 
-def started(game: Game, n: int = 2) -> Any:
-    sim = simulation(game, n)
-    sim.reset(seed=1)
-    return sim
-
-
 def test_a_snapshot_knows_its_rules():
-    snapshot = started(orchard.game()).snapshot()
+    snapshot = started(orchard.game(), 2).snapshot()
     assert snapshot.rules == rules_digest(orchard.game())
-    sim = started(orchard.game())
+    sim = started(orchard.game(), 2)
     sim.restore(snapshot)
     assert snapshot.rules == sim.snapshot().rules
 
 
 @pytest.mark.parametrize("changes", [{"pickers": 2}, {"carriers": 3}, {"pairs": 1}, {"rows": 3}])
 def test_a_snapshot_of_another_preset_is_refused_and_nothing_moves(changes: dict):
-    sim = started(orchard.game(**changes))
+    sim = started(orchard.game(**changes), 2)
     before = all_bytes(sim)
-    snapshot = started(orchard.game()).snapshot()
+    snapshot = started(orchard.game(), 2).snapshot()
     assert snapshot.states.dtype == sim.states.dtype
     with pytest.raises(ValueError, match=OTHER_RULES):
         sim.restore(snapshot)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
-from testing.planting import DUEL, HALF_DOCUMENTED, games, no_games
+from testing.planting import DUEL, HALF_DOCUMENTED
 
 import palaestra
 import write_pages as docs
@@ -21,13 +20,6 @@ HOUSE = Path(__file__).parents[2]
 ID, SMALL = "palaestra/CartPole-v0", "palaestra/TeamGridSoccer-3x3-v0"
 
 BEGIN, END = "<!-- begin: environments -->", "<!-- end: environments -->"
-
-
-@pytest.fixture
-def broken_games_are_registered() -> Iterator[None]:
-    games()
-    yield
-    no_games()
 
 
 def test_the_pages_in_the_tree_are_up_to_date():

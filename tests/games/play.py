@@ -37,6 +37,21 @@ def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, *
     return kind(game, num_envs, compiled=compiled, **options)
 
 
+def started(game: Game, num_envs: int = 1, *, seed: int = 1, **options: Any) -> Any:
+    """`simulation`, reset with a seed."""
+    sim = simulation(game, num_envs, **options)
+    sim.reset(seed=seed)
+    return sim
+
+
+def played(game: Game, player: Any, team: str = "red") -> tuple[Any, np.ndarray]:
+    """What a player observes and does in one decision in three lanes."""
+    sim = started(game, 3, seed=2, compiled=False, opponents={team: player})
+    seen = sim.team_view(team, "observations").copy()
+    sim.step()
+    return seen, sim.team_view(team, "actions")
+
+
 @functools.cache
 def _kernels(package: str) -> frozenset[Kernel]:
     """Those of a package: the others have other rules."""

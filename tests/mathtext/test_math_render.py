@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
-from palaestra.drawing.canvas import BACKGROUND
+from palaestra.drawing.colors import BACKGROUND
 from palaestra.mathtext.math_language import SOLUTION_TOKENS
 from palaestra.mathtext.math_render import DONE, LOWER, MARGIN, MIDDLE, RIGHT, UPPER, WRONG, steps_of
 

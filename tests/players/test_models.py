@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import duel, two_team_homogeneous
-from games.play import simulation
+from games.play import played, simulation
 
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import resolve
@@ -24,15 +24,6 @@ SIZE = 34
 def module(inputs: int, outputs: int, seed: int = 0) -> Any:
     torch.manual_seed(seed)
     return torch.nn.Sequential(torch.nn.Linear(inputs, 8), torch.nn.Tanh(), torch.nn.Linear(8, outputs))
-
-
-def played(game: Any, player: Any, team: str = "red") -> tuple[Any, np.ndarray]:
-    """Observations and actions of one decision in three lanes."""
-    sim = simulation(game, 3, compiled=False, opponents={team: player})
-    sim.reset(seed=2)
-    seen = sim.team_view(team, "observations").copy()
-    sim.step()
-    return seen, sim.team_view(team, "actions")
 
 
 def test_a_module_of_each_agent_gives_clipped_reals():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from games import two_team_homogeneous
-from games.play import simulation
+from games.play import played
 from reliability.onnx_writer import FLOAT, INT64, field, floats, integers, model, node, tensor, value, varint
 
 import palaestra
@@ -39,15 +38,6 @@ def written(path: Path, content: bytes) -> Path:
     return path
 
 
-def played(player: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Observations and actions of one decision in three lanes."""
-    sim = simulation(MELEE, 3, compiled=False, opponents={"red": player})
-    sim.reset(seed=2)
-    seen = sim.team_view("red", "observations").copy()
-    sim.step()
-    return seen, sim.team_view("red", "actions")
-
-
 def after(nodes: list[bytes], tensors: list[bytes], result: str) -> bytes:
     """The policy, with the sum of a tensor that other nodes compute added to what it gives."""
     last = [
@@ -73,12 +63,12 @@ def test_comments_are_left_out():
 def test_a_file_plays_in_other_processes_and_wherever_a_player_is_named(tmp_path: Path):
     runtime = pytest.importorskip("onnxruntime")
     path = written(tmp_path / "mine.onnx", POLICY)
-    seen, actions = played(path)
+    seen, actions = played(MELEE, path)
     np.testing.assert_allclose(actions, np.clip(seen @ WEIGHT, -1, 1), atol=1e-5)
     copy = pickle.loads(pickle.dumps(resolve(MELEE, "red", path)))
     assert player_name(copy) == player_name(str(path)) == "mine"
-    np.testing.assert_array_equal(played(copy)[1], actions)
-    np.testing.assert_array_equal(played(as_opponent(runtime.InferenceSession(str(path))))[1], actions)
+    np.testing.assert_array_equal(played(MELEE, copy)[1], actions)
+    np.testing.assert_array_equal(played(MELEE, as_opponent(runtime.InferenceSession(str(path))))[1], actions)
     assert evaluate(MELEE_ID, str(path), "random", matches=2, horizon=3).a == "mine"
     assert record(MELEE_ID, {"red": str(path)}, horizon=3).players["red"] == "mine"
 
@@ -227,7 +217,7 @@ def test_a_module_that_torch_exported_plays(tmp_path: Path):
             external_data=False,
             verbose=False,
         )
-    np.testing.assert_allclose(played(path)[1], played(as_opponent(module))[1], atol=1e-5)
+    np.testing.assert_allclose(played(MELEE, path)[1], played(MELEE, as_opponent(module))[1], atol=1e-5)
 
 
 def test_an_error_in_a_match_names_the_file(tmp_path: Path):
@@ -235,7 +225,7 @@ def test_an_error_in_a_match_names_the_file(tmp_path: Path):
     root = node("Sqrt", ["seen"], "root"), node("MatMul", ["root", "weight"], "actions")
     path = written(tmp_path / "mine.onnx", model(root, [floats("weight", WEIGHT)]))
     with pytest.raises(FileError, match=r"mine.onnx, red of Melee: the model gave NaN"):
-        played(path)
+        played(MELEE, path)
 
 
 def test_a_network_for_a_fixed_number_of_rows_is_refused(tmp_path: Path):

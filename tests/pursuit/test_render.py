@@ -12,7 +12,7 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.cli.play import Session
 from palaestra.core.compile.linker import record_view
-from palaestra.drawing.canvas import PANEL, SIGNAL, TEAMS, TEXT, blend
+from palaestra.drawing.colors import PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game, Parameter
 from palaestra.pursuit import graph_pursuit
 from palaestra.pursuit.graph_background import FOOTER, HEADER, MARGIN, WIDTH, GraphBackground, background_of

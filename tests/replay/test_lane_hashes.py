@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import pytest
 
 import palaestra
 from palaestra.core.compile.linker import jit_disabled
-from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.replay import Recorder, ReplayError, verify
 from palaestra.replay import recording as replay_recording
@@ -217,12 +216,6 @@ def interrupted(call: Callable[[], Any], number: int) -> bool:
     finally:
         sys.settrace(before)
     return False
-
-
-@pytest.fixture
-def rules_do_not_change() -> Iterator[None]:
-    with unchanged_rules():
-        yield
 
 
 @pytest.mark.skipif(jit_disabled(), reason="takes a minute")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,8 @@ from games.play import python
 from testing.handed_on import problems, write
 
 from palaestra import registry
-from palaestra.core.compile.reachable import unchanged_rules
+
+pytestmark = pytest.mark.usefixtures("rules_do_not_change")
 
 MOST_BYTES = 2048
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
@@ -29,13 +29,6 @@ with unchanged_rules():
     others = (f"{id}: what arrived is not the game made here" for id in other)
     print(*others, *problems(ids, Path(folder), replays=True), sep="\\n")
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rules_do_not_change() -> Iterator[None]:
-    """The code of each game is walked once."""
-    with unchanged_rules():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.core.compile.linker import record_view
 from palaestra.core.run.recipes import ByValue
-from palaestra.drawing.canvas import BACKGROUND, PANEL
+from palaestra.drawing.colors import BACKGROUND, PANEL
 from palaestra.search import search_render
 from palaestra.search.search_render import FOUND, LOWER, MIDDLE, PANELS, RIGHT, UPPER, WRONG, card, fit, length_of, wrap
 from palaestra.search.turns import ANSWER, NONE, SEARCH

@@ -14,7 +14,7 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.core.compile.linker import record_view
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.drawing.canvas import SIGNAL, TEAMS, TEXT, blend
+from palaestra.drawing.colors import SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game
 from palaestra.skirmish import battle, games, maps, render, ruleset
 from palaestra.skirmish.battle_records import NEVER

@@ -276,7 +276,7 @@ def test_a_table_that_cannot_be_played_is_refused(keywords: Any, message: str):
 
 def test_a_picture_frames_what_was_chosen_last():
     pytest.importorskip("PIL")
-    from palaestra.drawing.canvas import SIGNAL, TEAMS
+    from palaestra.drawing.colors import SIGNAL, TEAMS
     from palaestra.teams.render_matrix import cell_center, cell_side
 
     sim = started(game="repeated")

@@ -359,7 +359,7 @@ def test_a_pitch_that_cannot_be_is_refused(keywords: Any, message: str):
 
 def test_a_picture_shows_the_ball_and_the_players_where_they_are():
     pytest.importorskip("PIL")
-    from palaestra.drawing.canvas import SIGNAL, TEAMS
+    from palaestra.drawing.colors import SIGNAL, TEAMS
     from palaestra.teams.render_soccer import cell_center, cell_size
 
     for cells, holder in (([(2, 1), (1, 3)], 0), ([(0, 4), (3, 0)], 1)):

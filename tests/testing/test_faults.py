@@ -1,23 +1,17 @@
 """Every check catches the fault that is planted for it; that sound games pass is shown in test_coverage_of_calls."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from testing import face_faults  # noqa: F401 (it plants more)
 from testing.faults import FAULTS
-from testing.planting import DUEL, Fault, games, no_games
+from testing.planting import DUEL, Fault
 
 from palaestra.testing import CHECKS, check
 
+pytestmark = pytest.mark.usefixtures("broken_games_are_registered")
+
 SLOW = {"workers_do_not_change_results"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def broken_games_are_registered() -> Iterator[None]:
-    games()
-    yield
-    no_games()
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from testing.planting import DUEL, SPOKEN, TUG, games, no_games
+from testing.planting import DUEL, SPOKEN, TUG
 
 from palaestra import registry
 from palaestra.testing import CheckError, Skipped, golden
 
 FOLDER = Path(__file__).parents[1] / "golden"
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
-
-
-@pytest.fixture
-def broken_games_are_registered() -> Iterator[None]:
-    games()
-    yield
-    no_games()
 
 
 def needs_package(id: str) -> None:

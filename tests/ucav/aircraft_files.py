@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ElementTree
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from palaestra.ucav.aircraft.frame import Frame
 from palaestra.ucav.aircraft.outputs import Limits
 from palaestra.ucav.aircraft.reader import Source
@@ -152,6 +154,8 @@ PROPULSION = """
 </tank>
 """
 """A turbine with an afterburner that pushes at an angle, and two tanks."""
+GAME: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
+"""What the engines ask about a game: here of one aircraft."""
 BALL = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0}
 """Moments of inertia, slug ft^2."""
 

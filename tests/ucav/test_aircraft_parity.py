@@ -11,7 +11,6 @@ import re
 import types
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ucav.aircraft_files import (
     CONTROL,
     CONTROLLED,
     ENGINE,
+    GAME,
     PROPULSION,
     TURBINE,
     Flight,
@@ -42,7 +42,6 @@ import jsbsim
 from palaestra.ucav.airframes import AIRFRAMES, aircraft_tree, root_folder, systems_folder
 from palaestra.ucav.jsbsim_engine import JsbsimEngine, silence
 
-GAME: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
 Commands = tuple[float, float, float, float]
 """Aileron, elevator, rudder, throttle."""
 Start = dict[str, Any]

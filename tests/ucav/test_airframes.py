@@ -8,11 +8,11 @@ import shutil
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from ucav.aircraft_files import GAME
 
 import palaestra_assets
 from palaestra.ucav.airframes import (
@@ -32,7 +32,6 @@ pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flig
 from palaestra.ucav.jsbsim_engine import FOOT_M, JsbsimEngine, idle_aircraft
 from palaestra.ucav.planets import PLANETS
 
-GAME: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
 STANDARD_GRAVITY_MPS2 = 9.80665
 FULL_FLAPS_RAD = math.radians(20.0)
 MIXER = "fcs/left-flaperon-norm"

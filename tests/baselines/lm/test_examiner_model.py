@@ -15,6 +15,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import resumed_after
 
 from palaestra_baselines import pi_play
 from palaestra_baselines.common.lm import examination as examiners
@@ -163,20 +164,7 @@ def test_the_examiner_learns_at_the_start_of_each_round_and_the_run_resumes(tmp_
     assert calls[0] == 0
     assert calls[1] >= 30
     assert calls[2] >= 60
-    args = pi_play.Args(**settings, directory=tmp_path / "halves")
-    learn = pi_play.Run.learn
-    with pytest.MonkeyPatch.context() as patch:
-
-        def stop_late(self: pi_play.Run, *given: Any) -> None:
-            if self.iterations == 3:
-                raise KeyboardInterrupt
-            learn(self, *given)
-
-        patch.setattr(pi_play.Run, "learn", stop_late)
-        with pytest.raises(KeyboardInterrupt):
-            pi_play.train(args)
-    args.resume = True
-    resumed = pi_play.train(args)
+    resumed = resumed_after(3, "learn", pi_play, pi_play.Args(**settings, directory=tmp_path / "halves"))
     assert [row["hops"] for row in resumed.log] == [row["hops"] for row in whole.log]
     assert 0.0 < whole.log[-1]["accepted"] <= 1.0
 

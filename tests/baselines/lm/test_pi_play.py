@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import assert_same_policy, resumed_after
 
 from palaestra_baselines import grpo, pi_play
 from palaestra_baselines.common.lm.losses import loss_mask, reverse_kl
@@ -120,22 +120,8 @@ def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path: Path):
     settings = {**SMALL, "groups": 1, "total_steps": 45, "evaluations": 3, "questions": 1}
     whole = pi_play.train(pi_play.Args(**settings, directory=tmp_path / "whole"))
     args = pi_play.Args(**settings, directory=tmp_path / "halves")
-    with pytest.MonkeyPatch.context() as patch:
-        kept = pi_play.Run.learn
-
-        def stop_late(self: pi_play.Run, *given: Any) -> None:
-            if self.iterations == 2:
-                raise KeyboardInterrupt
-            kept(self, *given)
-
-        patch.setattr(pi_play.Run, "learn", stop_late)
-        with pytest.raises(KeyboardInterrupt):
-            pi_play.train(args)
-    resumed = pi_play.train(dataclasses.replace(args, resume=True))
-    arrays, notes = read_policy(whole.weights)
-    for name, array in read_policy(resumed.weights)[0].items():
-        np.testing.assert_array_equal(array, arrays[name])
-    assert notes["method"] == "pi_play"
+    assert_same_policy(whole, resumed_after(2, "learn", pi_play, args))
+    assert read_policy(whole.weights)[1]["method"] == "pi_play"
 
 
 def test_a_model_that_reads_text_is_told_in_words():

@@ -16,6 +16,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from baselines.short_runs import assert_same_policy, resumed_after
 
 from palaestra_baselines import srft
 from palaestra_baselines.common.lm.base import base_file
@@ -205,22 +206,9 @@ def test_sft_alone_plays_nothing_and_learns_demonstrations(monkeypatch: pytest.M
 def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path: Path, schedule: Any):
     settings = {**SMALL, "evaluations": 3, "questions": 1, "schedule": schedule}
     whole = srft.train(srft.Args(**settings, directory=tmp_path / "whole"))
+    iterations = 2 if schedule == "single" else 5
     parts = srft.Args(**settings, directory=tmp_path / "parts")
-    with pytest.MonkeyPatch.context() as patch:
-        kept, count = srft.Run.iterate, [0]
-
-        def iterate(run: srft.Run) -> None:
-            count[0] += 1
-            if count[0] == (3 if schedule == "single" else 6):
-                raise KeyboardInterrupt
-            kept(run)
-
-        patch.setattr(srft.Run, "iterate", iterate)
-        with pytest.raises(KeyboardInterrupt):
-            srft.train(parts)
-    resumed = srft.train(dataclasses.replace(parts, resume=True))
-    a, b = (read_policy(report.weights)[0] for report in (whole, resumed))
-    assert all(np.array_equal(a[name], b[name]) for name in a)
+    assert_same_policy(whole, resumed_after(iterations, "iterate", srft, parts))
 
 
 @pytest.mark.parametrize(
