@@ -44,7 +44,8 @@ reliability: $(READY) ## Whether runs survive kills, full disks, spoilt files (M
 	$(BIN)/palaestra doctor --warm --jobs 2 >/dev/null
 	$(BIN)/python tests/reliability/nightly.py --minutes $(or $(MINUTES),15)
 
-check: $(READY) ## The full conformance test of every environment
+check: $(READY) ## The slow tests, and the full conformance test of every environment
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 	$(BIN)/palaestra check --all --level full
 
 lint: $(READY) ## Style, format and types

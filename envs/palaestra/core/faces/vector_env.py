@@ -116,6 +116,7 @@ class GameVectorEnv(VectorEnv):
         self._own = slots[0] if len(slots) == 1 else own
         self._adds_up = game.reward == "agent" and len(slots) > 1
         self._own_fields = [f.name for f in game.info]
+        self._tells = self.agent_io.tells
         self._all = np.ones(self.num_envs, np.bool_)
         self._all.flags.writeable = False
         self._running = np.full(self.num_envs, NOBODY), np.full(self.num_envs, RUNNING)
@@ -196,7 +197,7 @@ class GameVectorEnv(VectorEnv):
                 info["_acting"] = self._all
         for name, view in views.items():
             info[name], info[f"_{name}"] = view.copy() if self.copy else view, self._all
-        if self.agent_io.tells:
+        if self._tells:
             self.agent_io.tell_lanes(info, self._all)
         return info
 
@@ -223,7 +224,7 @@ class GameVectorEnv(VectorEnv):
 
         for name, view in views.items():
             final_info[name], final_info[f"_{name}"] = map_arrays(only_finished, view), over
-        if self.agent_io.tells:
+        if self._tells:
             self.agent_io.tell_lanes(final_info, over, final=True)
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
