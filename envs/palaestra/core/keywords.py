@@ -37,7 +37,9 @@ def shares_keywords(
     def decorate(factory: Callable[Concatenate[Kind, Own], Made]) -> Callable[..., Made]:
         own = list(inspect.signature(factory).parameters.values())[1:]
         shared = {
-            f.name: inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(f.name, f.default))
+            f.name: inspect.Parameter(
+                f.name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(f.name, f.default), annotation=f.type
+            )
             for f in dataclasses.fields(kind)  # type: ignore[arg-type]  # dataclasses have no type of their own
         }
 
