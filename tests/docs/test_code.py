@@ -41,15 +41,17 @@ SHORTER = {
     "updates = 100": "updates = 2",
     "--head poisson": "--head poisson --total-steps 4096",
     "--head ordinal": "--head ordinal --total-steps 4096 --matches 2",
+    "train seqwm --env-id palaestra/QuadPushBox-v0": "train seqwm --env-id palaestra/QuadPushBox-v0 --total-steps 2560 --matches 2",
+    "--a runs/seqwm/seed_0/last.safetensors": "--a runs/seqwm/seed_0/last.safetensors --matches 2",
 }
 """What takes long on a page, and what runs instead."""
-NOT_HERE = ("palaestra play ", " my_package.", " module:", " FILE ")
-"""Commands that need a person, or a game that the page only speaks of."""
+NOT_HERE = ("palaestra play ", " my_package.", " module:", " FILE ", " --ray ", " assets/")
+"""Commands that need a person, a Ray cluster, a clone, or a game that the page only speaks of."""
 COMMAND = re.compile(r"^(?:\w+=\S+ )?palaestra .*$", re.M)
 FENCED = re.compile(r"^```(python|console|bash)\n(.*?)^```", re.M | re.S)
 CONSOLE_SCRIPT = "import sys\nfrom palaestra.cli import main\nsys.exit(main())\n"
 """As pip writes it into a folder of its own: Python then looks for modules there, not in the current folder."""
-NEEDED = ("benchmarl", "jsbsim", "scipy", "stable_baselines3", "torch")
+NEEDED = ("benchmarl", "gem", "jsbsim", "scipy", "stable_baselines3", "torch")
 """Packages that a page may need: without them its code is skipped."""
 
 
@@ -199,8 +201,20 @@ EXAMPLES = {
 }
 
 
-GIVEN = {"pool-0": "first_policy = second_policy = lambda seen: np.zeros(seen.shape[:2], int)\n"}
+GIVEN = {
+    "pool-0": "first_policy = second_policy = lambda seen: np.zeros(seen.shape[:2], int)\n",
+    "corpora-0": """
+from pathlib import Path
+
+Path("passages.jsonl").write_text('{"id": "1", "text": "Ada wrote it."}')
+Path("questions.jsonl").write_text('{"question": "Who wrote it?", "answer": "Ada", "gold": ["1"]}')
+asked = '{"_id": "1", "question": "Who wrote it?", "answer": "Ada", "supporting_facts": [["Notes", 0]], '
+Path("hotpot_dev_distractor_v1.json").write_text("[" + asked + '"context": [["Notes", ["Ada wrote it."]]]}]')
+""",
+}
 """What an example takes for granted."""
+ELSEWHERE = {"by_ray-0": "a Ray cluster", "dense-0": "an embedding model on this disk"}
+"""What an example needs that is not here."""
 
 
 def own_names(path: Path) -> str:
@@ -218,7 +232,7 @@ def test_examples_are_found_in_docstrings():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_of_a_docstring_runs(name: str, tmp_path: Path):
     path, code = EXAMPLES[name]
-    if lacking := missing_package(code):
+    if lacking := missing_package(code) or ELSEWHERE.get(name):
         pytest.skip(f"needs {lacking}")
     (tmp_path / "example.py").write_text(
         "import gymnasium\nimport numpy as np\n" + own_names(path) + GIVEN.get(name, "") + code, encoding="utf-8"

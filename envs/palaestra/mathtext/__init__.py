@@ -3,8 +3,11 @@
 The rules are in `palaestra.mathtext.math_text` (the page and the keywords) and `palaestra.mathtext.math_rules`. Worked
 solutions and the scorer, which needs no environment::
 
+    import palaestra
     from palaestra.mathtext import demonstrations, score_answer
 
+    sim = palaestra.make_batch("palaestra/MathText-Arith-v0", 8)
+    sim.reset(seed=0)
     demonstrations(sim.states)  # int64 [N, L], what the script `oracle` would write in each lane
     score_answer("4/6", {"question": "3x = 2", "answer": "2/3"})  # 1.0
 """
