@@ -41,7 +41,7 @@ SHORTER = {
     "updates = 100": "updates = 2",
     "--head poisson": "--head poisson --total-steps 4096",
     "--head ordinal": "--head ordinal --total-steps 4096 --matches 2",
-    "train seqwm --env-id palaestra/QuadPushBox-v0": "train seqwm --env-id palaestra/QuadPushBox-v0 --total-steps 2560 --matches 2",
+    "train seqwm --env-id": "train seqwm --total-steps 2560 --matches 2 --env-id",
     "--a runs/seqwm/seed_0/last.safetensors": "--a runs/seqwm/seed_0/last.safetensors --matches 2",
 }
 """What takes long on a page, and what runs instead."""
