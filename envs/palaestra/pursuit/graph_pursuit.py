@@ -526,6 +526,7 @@ def _game(pool: Sequence[Graph], ground: Ground, fixed: tuple[int, int] | None) 
             ("to", "i8", (room,)),
             ("ways", "i8", (room,)),
             ("best", "i8", (room,)),
+            ("reached", "i8", (widest,)),
         ),
         world=ground,
         zero_sum=True,

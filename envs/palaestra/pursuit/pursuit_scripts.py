@@ -5,6 +5,8 @@ Slots are numbered pursuers first. Nodes to go to are in ``scratch.to``.
 
 from __future__ import annotations
 
+import numpy as np
+
 from palaestra.game import late, script_integer
 from palaestra.pursuit.graph_ground import FAR, NO_NODE
 
@@ -112,9 +114,9 @@ def play_together(s, world, team, which, scratch):
             elif has_exits and which == SHORTEST_PATH:
                 scratch.to[slot] = step_towards_next_exit(s, world, slot)
             elif has_exits and which == KEEP_EXITS:
-                scratch.to[slot] = step_to_open_exit(s, world, slot)
+                scratch.to[slot] = step_to_open_exit(s, world, slot, scratch)
             else:
-                scratch.to[slot] = step_to_most_room(s, world, slot)
+                scratch.to[slot] = step_to_most_room(s, world, slot, scratch)
 
 
 plan_together = late(play_together)
@@ -193,7 +195,7 @@ def step_towards_next_exit(s, world, slot):
     return best
 
 
-def step_to_open_exit(s, world, slot):
+def step_to_open_exit(s, world, slot, scratch):
     """Towards the nearest exit that it reaches before any pursuer; where there is none, where most room is."""
     exits, goal, least = world.exits[s.graph], NO_NODE, WORST
     for k in range(len(exits)):
@@ -201,20 +203,23 @@ def step_to_open_exit(s, world, slot):
             hops = world.hops[s.graph, s.node[slot], exits[k]]
             if hops < least and hops < hops_to_nearest(s, world, exits[k], 0, world.rules.pursuers):
                 goal, least = exits[k], hops
-    return step_to_most_room(s, world, slot) if goal == NO_NODE else step_towards(s, world, s.node[slot], goal)
+    return step_to_most_room(s, world, slot, scratch) if goal == NO_NODE else step_towards(s, world, s.node[slot], goal)
 
 
-def step_to_most_room(s, world, slot):
+def step_to_most_room(s, world, slot, scratch):
     """The neighbour from which it reaches most nodes before any pursuer; of equal ones the farthest from pursuers."""
-    pursuers, nodes = world.rules.pursuers, world.nodes[s.graph]
-    ways, best, most = world.neighbours[s.graph, s.node[slot]], s.node[slot], -1
-    for way in range(count_ways(world, s.graph, s.node[slot])):
-        room, near = 0, hops_to_nearest(s, world, ways[way], 0, pursuers)
-        if near > 0:
-            row = world.hops[s.graph, ways[way]]
-            for node in range(nodes):
-                room += row[node] < hops_to_nearest(s, world, node, 0, pursuers)
-        score = room * (FAR + 1) + near
+    pursuers, reached, between = world.rules.pursuers, scratch.reached, world.hops[s.graph]
+    ways, count = world.neighbours[s.graph, s.node[slot]], count_ways(world, s.graph, s.node[slot])
+    for way in range(count):
+        reached[way] = 0
+    for node in range(np.uint64(world.nodes[s.graph])):  # outside: the pursuers' hops are looked up once a node
+        hops = hops_to_nearest(s, world, node, 0, pursuers)
+        for way in range(count):
+            reached[way] += between[np.uint64(ways[way]), node] < hops
+    best, most = s.node[slot], -1
+    for way in range(count):
+        near = hops_to_nearest(s, world, ways[way], 0, pursuers)
+        score = reached[way] * (FAR + 1) + near if near > 0 else 0
         if score > most:
             best, most = ways[way], score
     return best
