@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from palaestra import make_batch
 from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.robots import ROWS, ma
-from palaestra.robots.engine import compiled, quiet_log
+from palaestra.robots.engine import Scale, compiled, elements, quiet_log
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -94,6 +96,90 @@ def test_records_that_are_not_aligned_are_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     with pytest.raises(ValueError, match="MaHalfCheetah: make the dtype of 'bodies' with align=True"):
         PhysicsSimulation(game, 1)
+
+
+@pytest.fixture
+def scaled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """``scaled(array, names, lanes)``: half cheetahs; a factor in their record multiplies numbers of the model."""
+
+    def scaled(array: str, names: tuple[str, ...], lanes: int = 1, columns: tuple[int, ...] = (0,)) -> Any:
+        game = ma.game(parts="1", dtype="float64")
+        state = list(game.state)
+        members = [(name, "f8", state[0][1][name].shape) for name in state[0][1].names]
+        bodies = np.dtype([*members, ("factor", "f8")], align=True)
+        state[0] = ("bodies", bodies, (1,))
+        scales = (Scale("bodies", 0, "factor", array, names, columns),)
+        options = {**game.physics_options, "scales": scales}
+        return PhysicsSimulation(
+            dataclasses.replace(game, state=tuple(state), physics_options=options), lanes, compiled=False
+        )
+
+    return scaled
+
+
+LEGS = ("bthigh", "bshin", "bfoot", "fthigh", "fshin", "ffoot")
+
+
+@pytest.mark.parametrize(
+    ("array", "names", "rows"),
+    [
+        ("dof_damping", LEGS, slice(3, 9)),
+        ("dof_armature", ("rootx", "ffoot"), [0, 8]),
+        ("jnt_stiffness", ("bshin",), [4]),
+        ("body_mass", ("torso",), [1]),
+        ("geom_friction", ("floor", "head"), [0, 2]),
+    ],
+)
+def test_a_lane_whose_model_is_scaled_moves_as_a_model_made_so(scaled: Any, array: str, names: Any, rows: Any):
+    factors, sim = np.array([0.5, 1.0, 1.7]), scaled(array, names, 3)
+    sim.reset(seed=0)
+    records = sim.states.copy()
+    records["bodies"]["factor"][:, 0] = factors
+    sim.load_states(records)
+    rng = np.random.default_rng(1)
+    torques = rng.uniform(-1, 1, (20, 3, 6))
+    for now in torques:
+        sim.actions[:, 0] = now
+        sim.step()
+    for lane, factor in enumerate(factors):
+        model = ma.model("half_cheetah")
+        numbers = getattr(model, array)
+        if numbers.ndim == 1:
+            numbers[rows] *= factor
+        else:
+            numbers[rows, 0] *= factor
+        data = mujoco.MjData(model)
+        mujoco.mj_setConst(model, data)
+        mujoco.mj_resetData(model, data)
+        data.qpos[:], data.qvel[:] = (records["bodies"][name][lane, 0] for name in ("position", "velocity"))
+        mujoco.mj_forward(model, data)
+        for now in torques[:, lane]:
+            data.ctrl[:] = now
+            mujoco.mj_step(model, data, 5)
+        assert sim.states["bodies"]["position"][lane, 0].tobytes() == data.qpos.tobytes()
+
+
+def test_all_degrees_of_freedom_of_a_joint_bear_its_name():
+    model = compiled(
+        "<mujoco><worldbody><body><freejoint name='free'/><geom size='1'/><body>"
+        "<joint name='hinge' axis='1 0 0'/><geom size='1'/></body></body></worldbody></mujoco>"
+    )
+    assert elements(model, "Free", "dof_damping", ("free",)).tolist() == [0, 1, 2, 3, 4, 5]
+    assert elements(model, "Free", "dof_damping", ("hinge",)).tolist() == [6]
+
+
+@pytest.mark.parametrize(
+    ("array", "name", "message"),
+    [
+        ("dof_damping", "thigh", "the model has no joint 'thigh'; it has rootx, rootz, rooty, bthigh, "),
+        ("body_mass", "head", "the model has no body 'head'; it has world, torso, "),
+        ("geom_friction", "leg", "the model has no geom 'leg'; it has floor, torso, "),
+        ("qpos_spring", "bthigh", "'qpos_spring' is no array of named elements"),
+    ],
+)
+def test_elements_that_there_are_not_are_refused_by_name(scaled: Any, array: str, name: str, message: str):
+    with pytest.raises(ValueError, match=message):
+        scaled(array, (name,))
 
 
 def test_words_out_of_use_in_a_model_are_no_warning(capfd: pytest.CaptureFixture[str]):

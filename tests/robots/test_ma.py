@@ -128,19 +128,63 @@ def test_words_that_there_are_not_are_refused(keywords: dict, message: str):
         ma.game(**keywords)
 
 
-def test_alone_it_is_gymnasiums_half_cheetah_to_the_bit():
+THEIRS = {
+    "half_cheetah": ("HalfCheetah-v5", {}),
+    "hopper": ("Hopper-v5", {}),
+    "walker2d": ("Walker2d-v5", {}),
+    "ant": ("Ant-v5", {"include_cfrc_ext_in_observation": False, "contact_cost_weight": 0.0}),
+}
+
+
+@pytest.mark.parametrize(("lanes", "decisions"), [(3, 90), pytest.param(8, 1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("robot", THEIRS)
+def test_alone_a_robot_is_gymnasiums_to_the_bit(robot: str, lanes: int, decisions: int):
     pytest.importorskip("imageio")
-    theirs: Any = gymnasium.make("HalfCheetah-v5")
-    first, _ = theirs.reset(seed=3)
-    ours: Any = gymnasium.make("palaestra/MaHalfCheetah-v0", parts="1", dtype="float64", compiled=False)
-    ours.reset(seed=0)
-    data = theirs.unwrapped.data
-    placed(ours.unwrapped.sim, data.qpos, data.qvel)
-    rng = np.random.default_rng(0)
-    assert ours.observation_space.shape == first.shape
-    for _ in range(999):
-        action = rng.uniform(-1, 1, 6)
-        seen, reward, *_ = theirs.step(action)
-        ours_seen, ours_reward, *_ = ours.step(action)
-        assert ours_seen.tobytes() == seen.tobytes()
-        assert ours_reward == reward
+    id, keywords = THEIRS[robot]
+    theirs: list[Any] = [gymnasium.make(id, **keywords).unwrapped for _ in range(lanes)]
+    ours = batch(robot, lanes, parts="1", dtype="float64", compiled=False)
+    motors, rng, ends = ours.game.world.motor_of[0], np.random.default_rng(0), 0
+
+    def start(lane: int) -> None:
+        """Both from the same positions and velocities."""
+        theirs[lane].reset(seed=int(rng.integers(1 << 30)))
+        ours.reset(np.arange(lanes) == lane)
+        record = ours.states[[lane]].copy()
+        record["bodies"]["position"][0, 0] = theirs[lane].data.qpos
+        record["bodies"]["velocity"][0, 0] = theirs[lane].data.qvel
+        ours.load_states(record, np.arange(lanes) == lane)
+
+    for lane in range(lanes):
+        start(lane)
+    for _ in range(decisions):
+        actions = rng.uniform(-1, 1, ours.actions.shape)
+        ours.actions[...] = actions
+        before = ours.states["bodies"]["position"][:, 0, 0].copy()
+        ours.step()
+        for lane, env in enumerate(theirs):
+            torques = np.zeros(len(motors))
+            torques[motors] = actions[lane, 0]
+            seen, reward, fell, *_ = env.step(torques)
+            if robot == "ant":  # theirs takes the speed from a frame of one step before
+                reward = (env.data.qpos[0] - before[lane]) / env.dt + env.healthy_reward - env.control_cost(torques)
+                assert ours.rewards[lane, 0] == pytest.approx(reward, abs=1e-14)
+            else:
+                assert ours.rewards[lane, 0] == reward
+            assert ours.observations[lane, 0].tobytes() == seen.tobytes()
+            assert ours.terminated[lane] == fell
+            ends += fell
+        for lane in np.flatnonzero(ours.terminated | ours.truncated):
+            start(int(lane))
+    assert (ends > 0) == (robot != "half_cheetah")
+
+
+@pytest.mark.parametrize(("member", "number"), [("position", 4), ("velocity", 0), ("velocity", 5)])
+def test_a_hopper_with_a_number_of_a_hundred_has_fallen(member: str, number: int):
+    game = ma.game(robot="hopper")
+    record = np.zeros(1, game.state_dtype)
+    record["bodies"]["position"][0, 0, 1] = 1.25
+    body = record.view(np.recarray)[0].bodies[0]
+    assert not ma.has_fallen(body, game.world)
+    for value, falls in ((99.9, False), (100.0, True), (-100.0, True)):
+        body[member][number] = value
+        assert ma.has_fallen(body, game.world) is falls

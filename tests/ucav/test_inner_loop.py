@@ -1,13 +1,17 @@
 """The file of a learned inner loop: read to the bit, or refused by its name."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from palaestra import make_batch
 from palaestra.core.files import FileError
 from palaestra.kernels.networks import WIDEST, make_network
+from palaestra.ucav import pursuit
+from palaestra.ucav.dogfight import DogfightKeywords
 from palaestra.ucav.inner_loop import STICK, TRACKING_SIZE, load_inner_loop
 
 SEEN, GIVEN = TRACKING_SIZE, len(STICK)
@@ -56,3 +60,26 @@ def test_a_file_that_is_cut_is_refused_by_name(tmp_path: Path):
     (tmp_path / "cut.safetensors").write_bytes((tmp_path / "loop.safetensors").read_bytes()[:-1])
     with pytest.raises(FileError, match=r"cut\.safetensors is no inner loop: "):
         load_inner_loop(str(tmp_path / "cut.safetensors"))
+
+
+@pytest.mark.slow  # compiles the game with each inner loop
+@pytest.mark.parametrize("loop", ["pid", "ppo"])
+def test_the_default_inner_loop_is_one_over_which_no_scripts_macros_crash(loop: str):
+    default, lost = DogfightKeywords().inner_loop, {}
+    scripts = pursuit.game(commands="macro").scripts
+    for red in scripts:
+        sim: Any = make_batch(
+            "palaestra/UcavPursuit-v1",
+            64,
+            commands="macro",
+            inner_loop=loop,
+            opponents={"red": red, "blue": "level_turn"},
+            autoreset_mode="off",
+        )
+        sim.reset(seed=9)
+        while not (sim.terminated | sim.truncated).all():
+            sim.step()
+        lost[red] = int((sim.info["winner"] == 1).sum())  # blue is unarmed
+        sim.close()
+    assert len(lost) == 7
+    assert (max(lost.values()) <= 1) == (loop == default), lost

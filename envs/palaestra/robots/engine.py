@@ -50,8 +50,10 @@ class Scale(NamedTuple):
         field: Field of the match record: bodies of one kind.
         body: Number of the body.
         member: Name of the member, float64: the factor.
-        array: Array of ``mjModel`` of bodies, geoms or actuators, such as ``"body_mass"``.
-        names: Of these bodies, geoms or actuators.
+        array: Array of ``mjModel`` of named elements, such as ``"body_mass"``, ``"geom_friction"`` or
+            ``"dof_damping"``.
+        names: Of these elements. MuJoCo names no degrees of freedom: those of a ``dof_`` array have the name of their
+            joint.
         columns: Which numbers of each; of an array with one number each: ``(0,)``.
     """
 
@@ -164,14 +166,10 @@ class MujocoEngine:
 
     def _scaled(self, game: Game, model: Any, scale: Scale) -> tuple[int, np.ndarray, tuple[np.ndarray, ...], Any]:
         """Where the factor stands in a record; the model's array of all lanes, places in a row of it, their numbers."""
-        mujoco = import_mujoco()
-        kind = getattr(mujoco.mjtObj, f"mjOBJ_{scale.array.partition('_')[0].upper()}")
-        numbers = [mujoco.mj_name2id(model, kind, name) for name in scale.names]
-        if -1 in numbers:
-            raise ValueError(f"{game.name}: the model has no {scale.names[numbers.index(-1)]!r}")
+        numbers = elements(model, game.name, scale.array, scale.names)
         rows = self.batch.expand(scale.array)
         rows = rows.reshape(*rows.shape[:2], -1)
-        places = np.ix_(np.array(numbers), np.array(scale.columns))
+        places = np.ix_(numbers, np.array(scale.columns))
         return _numbers_of(game, scale.field, scale.body, scale.member).start, rows, places, rows[0][places].copy()
 
     def _scale(self, lanes: np.ndarray, factors: np.ndarray) -> None:
@@ -247,6 +245,33 @@ class MujocoEngine:
     def close(self) -> None:
         """See `palaestra.game.PhysicsEngine`."""
         self._release()
+
+
+SHORT_KINDS = {"jnt": "joint", "cam": "camera", "eq": "equality"}
+"""Names of kinds of elements that MuJoCo shortens in the names of its arrays."""
+
+
+def elements(model: Any, game: str, array: str, names: Sequence[str]) -> np.ndarray:
+    """Rows of an array of the model that belong to the named elements.
+
+    Raises:
+        ValueError: The array is not one of named elements, or the model has no such element.
+    """
+    mujoco = import_mujoco()
+    prefix = array.partition("_")[0]
+    kind = "joint" if prefix == "dof" else SHORT_KINDS.get(prefix, prefix)
+    number = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}", None)
+    if number is None:
+        raise ValueError(f"{game}: {array!r} is no array of named elements of a model, such as 'body_mass'")
+    count = model.njnt if kind == "joint" else len(getattr(model, array))
+    there = [mujoco.mj_id2name(model, number, k) for k in range(count)]
+    for name in names:
+        if name not in there:
+            raise ValueError(f"{game}: the model has no {kind} {name!r}; it has {', '.join(filter(None, there))}")
+    found = [there.index(name) for name in names]
+    if prefix == "dof":
+        return np.flatnonzero(np.isin(model.dof_jntid, found))
+    return np.array(found)
 
 
 def _numbers_of(game: Game, field: str, body: int, member: str) -> slice:

@@ -6,9 +6,11 @@ joints are divided among agents, which are paid together: `parts="2x3"` are two 
 sees the trunk, its own joints and those that are linked to them (Peng et al., "FACMAC: Factored Multi-Agent Centralised
 Policy Gradients", NeurIPS 2021, whose tasks are known as MaMuJoCo). `parts="1"` has one agent, as Gymnasium's task.
 
-The models are those of the installed Gymnasium. With `parts="1"` and `dtype="float64"` the half cheetah's observations
-and rewards are those of `HalfCheetah-v5` to the bit, from the same positions and velocities. The others were not
-compared: the ant lacks its forces of contact, the hopper the limit of 100 on all numbers.
+The models are those of the installed Gymnasium. With `parts="1"` and `dtype="float64"`, from the same positions and
+velocities, observations, rewards and ends are those of `HalfCheetah-v5`, `Hopper-v5` and `Walker2d-v5` to the bit. So
+are the ant's observations and ends next to `Ant-v5` without its forces of contact
+(`include_cfrc_ext_in_observation=False`); its reward differs. Gymnasium takes the ant's speed from a frame that MuJoCo
+computes before the last of the five steps of a decision ends, here it is that of the positions that are shown.
 
 ## Action Space
 <!-- table: action -->
@@ -31,7 +33,8 @@ The standing robot, with noise on all positions and velocities as in Gymnasium's
 
 ## Episode End
 
-- terminated: `fallen`, the trunk is too high, too low or too steep, as in Gymnasium's task (not the half cheetah).
+- terminated: `fallen`, the trunk is too high, too low or too steep, as in Gymnasium's task (not the half cheetah). The
+  hopper has also fallen when a number of its state but its place and height along the ground reaches 100.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon.
 
 ## Arguments
@@ -90,6 +93,7 @@ class Robot:
         healthy: Default of ``healthy_reward``.
         heights_m: Heights between which the robot is healthy.
         steepest_rad: Pitch up to which it is healthy.
+        largest: Size of an angle or a velocity at which it is no longer healthy.
         clips: Whether velocities are clipped before they are shown.
         milestone_m: Way that the sparse reward pays for.
     """
@@ -111,6 +115,7 @@ class Robot:
     healthy: float
     heights_m: tuple[float, float] = (-INF, INF)
     steepest_rad: float = INF
+    largest: float = INF
     clips: bool = False
     milestone_m: float = 1.0
 
@@ -197,6 +202,7 @@ ROBOTS = {
         healthy=1.0,
         heights_m=(0.7, INF),
         steepest_rad=0.2,
+        largest=100.0,
         clips=True,
         milestone_m=0.5,
     ),
@@ -250,6 +256,7 @@ class World(NamedTuple):
         milestone_m: Way that the sparse reward pays for; 0 for the dense one.
         heights_m: Heights between which the robot is healthy.
         steepest_rad: Pitch up to which it is.
+        largest: Size of the trunk's pitch, a joint's angle or a velocity up to which it is.
         fastest: Velocities are clipped to this.
         motor_of: Motor of each action, ``[agents, own]``.
         own: Joint of each action, ``[agents, own]``.
@@ -268,6 +275,7 @@ class World(NamedTuple):
     milestone_m: float
     heights_m: np.ndarray
     steepest_rad: float
+    largest: float
     fastest: float
     motor_of: np.ndarray
     own: np.ndarray
@@ -311,17 +319,13 @@ def evaluate(s, world, rewards, scratch):
     info.speed_mps = (body.position[0] - s.before_m) / world.decision_s
     info.reward_forward = s.parameters.forward_weight * info.speed_mps
     info.reward_control = -(s.parameters.control_weight * squares)
-    reward = info.reward_forward + s.parameters.healthy_reward - s.parameters.control_weight * squares
+    fell = has_fallen(body, world)
+    healthy = 0.0 if fell else s.parameters.healthy_reward
+    reward = info.reward_forward + healthy - s.parameters.control_weight * squares
     if world.milestone_m > 0.0:
         passed = math.floor(body.position[0] / world.milestone_m)
         reward = max(passed - s.passed, 0.0)
         s.passed = max(passed, s.passed)
-    fell = not (
-        world.heights_m[0] < body.position[world.height] < world.heights_m[1]
-        and (world.root != 3 or abs(body.position[2]) < world.steepest_rad)
-    )
-    if fell and world.milestone_m == 0.0:
-        reward -= s.parameters.healthy_reward
     for agent in range(world.agents):
         rewards[agent] += reward
     if s.diverged != 0.0:
@@ -331,6 +335,22 @@ def evaluate(s, world, rewards, scratch):
         info.end_reason = FALLEN
         return TERMINATED
     return 0
+
+
+def has_fallen(body, world):
+    """Whether the robot is not healthy, as Gymnasium's task has it."""
+    if not world.heights_m[0] < body.position[world.height] < world.heights_m[1]:
+        return True
+    if world.root == 3 and not abs(body.position[2]) < world.steepest_rad:
+        return True
+    if world.largest < INF:
+        for k in range(2, len(body.position)):
+            if not abs(body.position[k]) < world.largest:
+                return True
+        for k in range(len(body.velocity)):
+            if not abs(body.velocity[k]) < world.largest:
+                return True
+    return False
 
 
 def observe(s, world, observations, scratch):
@@ -443,6 +463,7 @@ def game(
         milestone_m=kind.milestone_m if reward == "sparse" else 0.0,
         heights_m=np.array(kind.heights_m),
         steepest_rad=kind.steepest_rad,
+        largest=kind.largest,
         fastest=FASTEST if kind.clips else INF,
         motor_of=motor_of,
         own=own,

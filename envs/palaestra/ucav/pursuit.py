@@ -42,7 +42,8 @@ As in the dogfight: a kill, a crash, an overload, and 200 s.
 ## Arguments
 
 * `commands`: ``"stick"`` or ``"macro"``.
-* `inner_loop`: what flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
+* `inner_loop`: what flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network. ``"ppo"`` crashes with macros
+  of a hunter (see the dogfight's page).
 * `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
   results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
 * `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
