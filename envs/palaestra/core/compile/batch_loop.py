@@ -283,8 +283,8 @@ def finish_candidates(word, is_active, mask_bytes):
         count = 1
         write_int32(mask_bytes, word.mask_offset + 4, word.noop)
         write_int32(mask_bytes, word.mask_offset, 1)
-    for j in range(count, word.candidates):
-        write_int32(mask_bytes, word.mask_offset + 4 + 4 * j, -1)
+    first = word.mask_offset + 4
+    mask_bytes[first + 4 * count : first + 4 * word.candidates] = -1
 
 
 def clear_rewards(i, R, LEFT):
