@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -81,24 +82,23 @@ class GameAECEnv(AECEnv):
             if self.agents and not flagged and not self._asked:
                 self._play({})
             return
-        actions = {**self._actions, agent: action}
         if not self._waiting:
-            self._play(actions)
+            self._play({**self._actions, agent: action})
             return
         if not self._actions:
             self._clear_rewards()
-        self._actions = actions
+        self._actions[agent] = action
         self._cumulative_rewards[agent] = 0.0
-        self.agent_selection = self._waiting.pop(0)
+        self.agent_selection = self._waiting.popleft()
 
     def _ask(self) -> None:
         """Selects the first agent that is asked in this decision, if there is one."""
-        env, acting = self.env, self.env.sim.acting[0]
+        acting = dict(zip(self.env.sim.game.agents, self.env.sim.acting[0].tolist(), strict=True))
         self._actions: dict[str, Any] = {}
-        self._waiting = [a for a in env.agents if acting[env.sim.game.agents.index(a)]]
+        self._waiting = deque(a for a in self.env.agents if acting[a])
         self._asked = bool(self._waiting)
         if self._asked:
-            self.agent_selection = self._waiting.pop(0)
+            self.agent_selection = self._waiting.popleft()
 
     def _play(self, actions: dict[str, Any]) -> None:
         """Plays decisions until an agent is asked, leaves or the match is over."""

@@ -67,6 +67,7 @@ class AgentIO:
         mask_keys: Names of the observation and of its mask with ``mask="obs"``.
         mask_plan: Where the entries of a flat mask go in the form that ``action_space.sample`` takes, see
             `palaestra.core.faces.masks.split_masks`.
+        split: Brings a flat mask of one lane into that form, see `palaestra.core.faces.masks.mask_splitter`.
         joint: The choices as one Discrete, or None.
         codec: Translator, or None.
         blocks: The slots by role.
@@ -160,7 +161,7 @@ class AgentIO:
         self._agent_views: dict[tuple[int | None, bool], AgentView] = {}
         self._first_view: Any = None if self.codec is None else self.agent_view()
         self._row = self.views[0] if self.has_plain_rows else None
-        self._split = mask_splitter(self.mask_plan)
+        self.split = mask_splitter(self.mask_plan)
         self._masked_row = self._row_and_mask()
         one_word = len(self.slots) == 1 and self.joint is None
         self._column = sim.action_table.single_choice(self.slots[0]) if one_word else None
@@ -223,7 +224,7 @@ class AgentIO:
             return self.codec.encode(self._first_view)
         if self._masked_row is not None:
             row, mask = self._masked_row[0].copy(), self._masked_row[1].copy()
-            return {self.mask_keys[0]: row, self.mask_keys[1]: mask if self._split is None else self._split(mask)}
+            return {self.mask_keys[0]: row, self.mask_keys[1]: mask if self.split is None else self.split(mask)}
         return self.observe_lane(copy_world=copy_world)
 
     def observe_lane(self, lane: int = 0, final: bool = False, copy_world: bool = False) -> Any:
@@ -377,7 +378,7 @@ class AgentIO:
             return {"action_mask": self.joint.masks(masks.whole(slice(lane, lane + 1)))[0]}
         if masks.dense:
             flat = masks.flat_of(lane)
-            found["action_mask"] = flat if self._split is None else self._split(flat)
+            found["action_mask"] = flat if self.split is None else self.split(flat)
         if masks.candidates:
             found["candidates"] = map_arrays(lambda ids: ids[lane].copy(), masks.candidates)
         return found
@@ -482,7 +483,7 @@ _VIEWS = (
     "final_views",
     "_masks",
     "_masked_row",
-    "_split",
+    "split",
     "_final_masks",
     "_agent_views",
     "_first_view",

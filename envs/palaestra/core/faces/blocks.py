@@ -131,21 +131,21 @@ def observation_views(sim: Simulation, memory: np.ndarray, blocks: list[Block], 
 
 def _field_views(memory: np.ndarray, block: Block) -> dict[str, np.ndarray]:
     rows = block.members(memory[block.role.name])
-    return {f.name: _in_box(values_of(rows, f)) for f in block.role.observation}
+    return {f.name: in_box(values_of(rows, f)) for f in block.role.observation}
 
 
 def _shared_views(sim: Simulation, memory: Any, team: int) -> dict[str, np.ndarray]:
     game, n = sim.game, len(memory)
-    views = {f.name: _in_box(values_of(memory["team"][:, team], f)) for f in game.team_observation}
+    views = {f.name: in_box(values_of(memory["team"][:, team], f)) for f in game.team_observation}
     for f in game.lane_observation:
         if isinstance(f, Field) and f.world is not None:
-            views[f.name] = _in_box(sim.world_observations[f.name][:n])
+            views[f.name] = in_box(sim.world_observations[f.name][:n])
         else:
-            views[f.name] = _in_box(values_of(memory["lane"], f))
+            views[f.name] = in_box(values_of(memory["lane"], f))
     return views
 
 
-def _in_box(values: np.ndarray) -> np.ndarray:
+def in_box(values: np.ndarray) -> np.ndarray:
     """Values ``[N, ...]`` of a field in the shape of its Box: a number a lane is ``[N, 1]``."""
     return values[:, None] if values.ndim == 1 else values
 

@@ -112,7 +112,7 @@ class Masks:
             return self._rows[0][lane].flatten()
         return np.concatenate([view[lane] for view in self.dense])
 
-    def whole(self, lanes: slice = slice(None)) -> np.ndarray:
+    def whole(self, lanes: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Masks bool ``[N, sum of n]`` of all choices in their order, made from the lists where there are lists.
 
         Of some lanes alone where they are named; ``[N, 0]`` where the actions are real numbers.

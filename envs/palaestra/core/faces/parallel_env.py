@@ -21,6 +21,7 @@ from palaestra.core.faces.agent_io import (
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_arguments import PETTINGZOO_TEST, check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
+from palaestra.core.faces.shared_copies import SharedCopies
 from palaestra.core.keywords import check_flag
 from palaestra.core.rng import check_seed
 from palaestra.core.run.buffers import observation_rows
@@ -31,6 +32,9 @@ from palaestra.core.spec.game_parts import Role
 
 class GameParallelEnv(ParallelEnv):
     """One match of a `Simulation` with ``num_envs=1``.
+
+    What an agent sees is its row of a copy that the step made for all agents of its role: nobody else's, and no later
+    step changes it, but whoever keeps it keeps the whole copy in memory.
 
     A dead agent gets its last reward and flag in the step in which it dies, then leaves `agents`; a newcomer joins it.
     In the last step all remaining agents get the same flag. ``infos[agent]`` holds numbers (NumPy scalars and arrays)
@@ -121,6 +125,7 @@ class GameParallelEnv(ParallelEnv):
         agent_ios = self.agent_ios.values()
         self._plain_rows = all(agent_io.has_plain_rows for agent_io in agent_ios)
         self._role_rows = [observation_rows(sim.buffers.observations, r)[0] for r in self._plain_roles()]
+        self._copies = SharedCopies(self.agent_ios)
         columns = {agent: sim.action_table.single_choice(slot) for agent, slot in self._slot.items()}
         fields = {a: agent_io.blocks[0].role.action[0] for a, agent_io in self.agent_ios.items()}
         self._one_word = {
@@ -223,8 +228,9 @@ class GameParallelEnv(ParallelEnv):
         seen = present = self.agents
         ends, cuts = self._flags[terminated].copy(), self._flags[truncated].copy()
         if not self.fixed_agents and self._alive_row.tobytes() != self._alive_before:
-            present, left, slot = self._present(), sim.agent_terminated[0], self._slot
-            seen = [*seen, *(a for a in present if a not in seen)]
+            before, left, slot = self._flags[False], sim.agent_terminated[0], self._slot
+            present = self._present()
+            seen = [*seen, *(a for a in present if a not in before)]
             ends = {a: terminated or (bool(left[slot[a]]) and not truncated) for a in seen}
             cuts = dict.fromkeys(seen, truncated)
         result: Any = (
@@ -257,11 +263,12 @@ class GameParallelEnv(ParallelEnv):
 
     def _write(self, actions: dict[str, Any]) -> None:
         agents, one_word, memory = self.agents, self._one_word, self._word_memory
+        present = self._flags[False]
         if self.fixed_agents and not self._alive_row.all():
             slot = self._slot
             actions = {a: action for a, action in actions.items() if a not in slot or self._alive_row[slot[a]]}
         for agent, action in actions.items():
-            if agent not in agents:
+            if agent not in present:
                 if agent in self._slot:
                     continue
                 raise KeyError(f"{agent!r} is no agent: possible_agents are {', '.join(self.possible_agents)}")
@@ -278,7 +285,7 @@ class GameParallelEnv(ParallelEnv):
     def _observe(self, agents: list[str]) -> dict[str, Any]:
         """What these agents see, copies."""
         if not self._plain_rows:
-            return {a: self.agent_ios[a].observe_one() for a in agents}
+            return self._copies.observe(agents)
         if len(self._role_rows) == 1:
             return self._of_agents(agents, self._role_rows[0].copy())
         return self._of_agents(agents, [row for block in self._role_rows for row in block.copy()])
@@ -305,8 +312,8 @@ class GameParallelEnv(ParallelEnv):
             for a, info in infos.items():
                 info["illegal"] = self._illegal[self._slot[a]]
         if self._says_masks:
-            for a, info in infos.items():
-                info.update(self.agent_ios[a].masks_of())
+            for a, masks in self._copies.masks(agents).items():
+                infos[a].update(masks)
         if self._tells:
             for a, info in infos.items():
                 self.agent_ios[a].tell(info)
@@ -326,5 +333,14 @@ class GameParallelEnv(ParallelEnv):
         self.sim.close()
 
 
-_VIEWS = ("_role_rows", "_word_memory", "_alive_row", "_acting_row", "_own_numbers", "_own_arrays", "_illegal")
+_VIEWS = (
+    "_role_rows",
+    "_copies",
+    "_word_memory",
+    "_alive_row",
+    "_acting_row",
+    "_own_numbers",
+    "_own_arrays",
+    "_illegal",
+)
 """Attributes that are views of the simulation's memory."""
