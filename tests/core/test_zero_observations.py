@@ -10,6 +10,7 @@ import pytest
 from games import lamp  # noqa: F401 (it registers its id)
 
 import palaestra
+from palaestra.core.compile import linker
 
 LAMP = "tests/Lamp-v0"
 DARK, LIT = [0.0, 1.0], [1.0, 1.0]
@@ -38,6 +39,11 @@ def test_every_decision_starts_from_zero(mode: Any, compiled: bool):
             assert lanes_of(sim.observations) == LIT
             sim.step() if mode == "next_step" else sim.reset()
             assert lanes_of(sim.observations) == DARK
+
+
+def test_large_observations_start_from_zero_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(linker, "FEW_BYTES", 0)
+    test_every_decision_starts_from_zero("same_step", compiled=False)
 
 
 @pytest.mark.parametrize("how", [{"threads": 2}, {"workers": 2, "compiled": False}])

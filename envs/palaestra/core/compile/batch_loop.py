@@ -245,7 +245,7 @@ def write_match_observations(s, world, started, spans, row_bytes, row, work_byte
     """Writes the observations of one match."""
     record_bytes = work_bytes if SIZED else row_bytes
     record = work if SIZED else row
-    if SIZED or RESET_FIELDS:
+    if SIZED or RESET_FIELDS or OBSERVATION_BYTES == 0:
         clear(spans, record_bytes, started)
     else:
         for b in range(np.uint64(OBSERVATION_BYTES)):  # a constant: a few stores in a small game

@@ -28,6 +28,8 @@ from palaestra.core.compile.reachable import (
     reachable,
 )
 
+Around = Callable[[str, Callable], Callable]
+"""``around(name, hook)`` gives what is called in place of a hook."""
 loaded: dict[str, Callable] = {}
 """Native and late functions of this process by symbol."""
 
@@ -35,8 +37,9 @@ loaded: dict[str, Callable] = {}
 class Interpreted:
     """Binds the templates to plain Python functions."""
 
-    def __init__(self, hooks: dict[str, Callable]) -> None:
+    def __init__(self, hooks: dict[str, Callable], around: Around | None = None) -> None:
         self._hooks = hooks
+        self._around = around
         self._bound: dict[types.FunctionType, Any] = {}
 
     def _function(self, value: Any, names: dict[str, Any]) -> Any:
@@ -92,6 +95,10 @@ class Interpreted:
 
     def finish(self, bound: types.FunctionType, value: Any) -> Any:
         """Makes a bound function callable by others; ``value`` is what its author wrote."""
+        if self._around is not None:
+            for name, hook in self._hooks.items():
+                if plain(hook) is plain(value):
+                    return self._around(name, bound)
         return bound
 
     def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:

@@ -9,18 +9,20 @@ with ``NUMBA_DISABLE_JIT=1``, the same source runs as plain Python: nothing is c
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from palaestra.core.compile import batch_loop, compiler
-from palaestra.core.compile.binder import Compiled, Interpreted
+from palaestra.core.compile.binder import Around, Compiled, Interpreted
 from palaestra.core.compile.diagnosis import RuleError, with_place
 from palaestra.core.compile.hook_checks import check_arguments, check_sources
 from palaestra.core.compile.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
@@ -43,8 +45,12 @@ HOOKS = (
 )
 KERNEL_DRIVERS = ("step_lanes", "check_lanes")
 ENGINE_DRIVERS = ("check_lanes", "engine_lanes")
+FEW_BYTES = 2**14
+"""Observations up to this size are cleared byte by byte: a few stores in a small game, a second of plain Python where
+they are megabytes."""
 
 _linked: dict[tuple, Kernel] = {}
+_around: ContextVar[Around | None] = ContextVar("around", default=None)
 
 
 class Kernel:
@@ -179,10 +185,22 @@ def link(game: Game, compiled: bool = True) -> Kernel:
             seed decides.
         ValueError: Functions of the rules call each other in a circle.
     """
+    if _around.get() is not None and not compiled:
+        return _link(game, False, _around.get())
     return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
 
 
-def _link(game: Game, compiled: bool) -> Kernel:
+@contextlib.contextmanager
+def hooks_called(around: Around) -> Iterator[None]:
+    """Interpreted twins that are linked inside call ``around(name, hook)`` in place of each hook."""
+    token = _around.set(around)
+    try:
+        yield
+    finally:
+        _around.reset(token)
+
+
+def _link(game: Game, compiled: bool, around: Around | None = None) -> Kernel:
     hooks = hooks_of(game)
     names = (KERNEL_DRIVERS if game.physics is None else ENGINE_DRIVERS) + (
         ("state_lanes",) if game.global_state is not None else ()
@@ -195,7 +213,7 @@ def _link(game: Game, compiled: bool) -> Kernel:
     layout = (game.state_dtype, game.action_dtype, *records, game.scratch_dtype, game.reward_dtype)
     made_with = compiler.made_with() if compiled and not jit_disabled() else ""
     key = (digest, layout, _types(game.world), made_with)
-    if key not in _linked:
+    if key not in _linked or around is not None:
         check_arguments(game.name, hooks)
         if made_with:
             check_sources(game.name, hooks)
@@ -205,10 +223,13 @@ def _link(game: Game, compiled: bool) -> Kernel:
                 f"{game.name}: {names_of} call each other, which numba cannot load from its cache: write a loop, or "
                 "one function that calls itself"
             )
-        builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks)
+        builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks, around)
         bound = {**{name: _absent for name in HOOKS}, **constants, **hooks, "play": play}
         drivers = {n: builder.driver(getattr(batch_loop, n), bound, repr(key)) for n in names}
-        _linked[key] = Kernel(game, digest, builder, drivers)
+        kernel = Kernel(game, digest, builder, drivers)
+        if around is not None:
+            return kernel
+        _linked[key] = kernel
     return _linked[key]
 
 
@@ -238,6 +259,7 @@ def constants_of(game: Game) -> dict[str, Any]:
     assert fields is not None
     has_legal = game.legal is not None
     choices = [c for r in game.roles for c in r.action if isinstance(c, Choice)]
+    size = game.observation_dtype.itemsize
     return {
         "AGENTS": game.slots,
         "WORDS": game.action_dtype.itemsize // 8,
@@ -252,7 +274,7 @@ def constants_of(game: Game) -> dict[str, Any]:
         "RESET_FIELDS": game.observe_reset is not None,
         "PERIODS": game.periods if game.advance is not None else 1,
         "MAY_FORBID": has_legal or game.slots > 1 or not {"alive", "acting"}.isdisjoint(_names_used(game)),
-        "OBSERVATION_BYTES": 0 if game.sized else game.observation_dtype.itemsize,
+        "OBSERVATION_BYTES": 0 if game.sized or size > FEW_BYTES else size,
         "CLEARED_FROM": fields["steps"][1],
         "AT_START": "next_parameters" in fields,
         "PARAMETERS_AT": fields["parameters"][1],

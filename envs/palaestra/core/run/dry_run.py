@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import sys
 import time
@@ -15,7 +16,7 @@ import numpy as np
 
 from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.core.compile.diagnosis import RuleError, explain_exception, is_arithmetic, is_certain, runs_through
-from palaestra.core.compile.linker import hooks_of
+from palaestra.core.compile.linker import HOOKS, hooks_called, hooks_of
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.rules import Game
 
@@ -24,31 +25,141 @@ BEFORE_COMPILING = (20, 0.1)
 AFTER_A_REFUSAL = (300, 2.0)
 """The same when the compiler has refused."""
 MOST_LANES = 5
+RULES_S, OTHERS_S = 0.2, 0.05
+"""Seconds of processor time that each hook of `_RULES`, and each other hook, has at first, however large the game is.
+
+Without a limit of its own the first slow hook would hide the mistakes of those behind it: two thousand agents that look
+around themselves take plain Python a minute."""
+_RULES = frozenset({"reset", "load", "step", "command", "advance", "evaluate"})
+"""Hooks that change the match: where one is not finished, what follows would meet a match that no rule makes."""
+_LINES = 32
+"""Lines of rules between two looks at the clock."""
 
 MakeTwin = Callable[[int], Any]
 """Makes an interpreted simulation of so many lanes."""
 
 
+class _TimeUp(BaseException):
+    """A hook has used up its time."""
+
+
 def dry_run(game: Game, make_twin: MakeTwin, decisions: int, seconds: float) -> Exception | None:
     """Plays decisions at random and by every script; what the rules print is not shown, breakpoints are passed over.
+
+    At first it plays one decision of one match, some agents of each role by each script, in which each hook has a time
+    of its own. Then whole matches as long as there is time left. The time ends within a decision too, even within a
+    loop of the rules that never ends.
 
     Args:
         game: The rules.
         make_twin: Makes the simulation that plays.
-        decisions: Most decisions in a lane.
-        seconds: Processor time after which it ends.
+        decisions: Most decisions in a lane; with 0 matches are only started.
+        seconds: Processor time after which no more is begun; the first decision takes less than a second.
 
     Returns:
         The first exception, with its traceback; None if there was none.
     """
-    lanes = min(1 + len(game.scripts), MOST_LANES)
+    end = time.process_time() + seconds
     with np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()), _without_breakpoints():
         try:
-            with closing(make_twin(lanes)) as sim:
-                _play(sim, decisions, time.process_time() + seconds)
+            _play_once(make_twin, decisions > 0)
+            with hooks_called(lambda _name, hook: functools.partial(_call_until, end, hook)):
+                if time.process_time() < end:
+                    with closing(make_twin(min(1 + len(game.scripts), MOST_LANES))) as sim:
+                        _play(sim, decisions, end)
+        except _TimeUp:
+            return None
         except Exception as error:
             return error
     return None
+
+
+def _call_until(end: float, hook: Callable, *arguments: Any) -> Any:
+    """Calls a hook.
+
+    Raises:
+        _TimeUp: The processor time ``end`` has come.
+    """
+    clock, lines = time.process_time, 0
+    if clock() >= end:
+        raise _TimeUp
+
+    def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
+        nonlocal lines
+        lines += 1
+        if lines % _LINES == 0 and clock() >= end:
+            raise _TimeUp
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return hook(*arguments)
+    finally:
+        sys.settrace(before)
+
+
+class _Shares:
+    """Gives each hook a time of its own. What other hooks read is whole or empty when it has run out."""
+
+    def __init__(self) -> None:
+        self._left = {name: RULES_S if name in _RULES else OTHERS_S for name in HOOKS}
+        self._is_inside = False
+        self.sim: Any = None
+
+    def around(self, name: str, hook: Callable) -> Callable:
+        def call(*arguments: Any) -> Any:
+            if self._is_inside:  # a hook that calls another one
+                return hook(*arguments)
+            start, self._is_inside = time.process_time(), True
+            try:
+                return _call_until(start + self._left[name], hook, *arguments)
+            except _TimeUp:
+                if name in _RULES:
+                    raise
+                self._clear(name)
+                return 0
+            finally:
+                self._left[name] -= time.process_time() - start
+                self._is_inside = False
+
+        return call
+
+    def _clear(self, name: str) -> None:
+        buffers = self.sim.buffers
+        if name == "legal":  # nobody may do anything but its no-op
+            buffers.mask_bytes[...] = 0
+            buffers.work_masks.view("u1")[...] = 0
+        elif name == "plan":
+            self._left["script"] = 0.0
+        elif name == "script":
+            buffers.action_words[...] = self.sim.action_table.idle
+
+
+def _play_once(make_twin: MakeTwin, decides: bool) -> None:
+    """Starts one match and plays one decision, each hook for its share of the time.
+
+    Raises:
+        _TimeUp: A rule that changes the match was not finished.
+    """
+    shares = _Shares()
+    with hooks_called(shares.around), closing(make_twin(1)) as sim:
+        shares.sim = sim
+        players = sim.states["assigned_player"][0]
+        if len(sim.game.teams) > 1 or sim.game.scripts:
+            players[...] = RANDOM
+        slot = 0
+        for role in sim.game.roles:
+            for team in range(len(sim.game.teams)):
+                members = [k for k in range(slot, slot + len(role.agents)) if sim.game.team_index[k] == team]
+                players[members[: len(sim.game.scripts)]] = range(min(len(sim.game.scripts), len(members)))
+            slot += len(role.agents)
+        sim.reset(seed=0)
+        if sim.game.global_state is not None:
+            sim.state()
+        if decides:
+            _draw_actions(sim, np.random.default_rng(0))
+            sim.step()
 
 
 @contextlib.contextmanager
@@ -69,19 +180,23 @@ def _play(sim: Simulation, decisions: int, end: float) -> None:
             sim.set_opponent(team, script, lanes=[lane])
     if len(game.teams) > 1 or game.scripts:
         sim.states["assigned_player"][0] = RANDOM
-    words = sim.action_table.words
-    choices = words["n"] > 0
     sim.reset(seed=0)
     for decision in range(decisions):
         if decision and time.process_time() > end:
             return
-        drawn = rng.integers(np.where(choices, words["n"], 1), size=(sim.num_envs, len(words)))
-        share = rng.random(drawn.shape)
-        drawn.view(np.float64)[:, ~choices] = (words["low"] + share * (words["high"] - words["low"]))[:, ~choices]
-        sim.buffers.action_words[:, words["column"]] = drawn
+        _draw_actions(sim, rng)
         sim.step()
         if game.global_state is not None and decision < 2:
             sim.state()
+
+
+def _draw_actions(sim: Simulation, rng: np.random.Generator) -> None:
+    words = sim.action_table.words
+    choices = words["n"] > 0
+    drawn = rng.integers(np.where(choices, words["n"], 1), size=(sim.num_envs, len(words)))
+    share = rng.random(drawn.shape)
+    drawn.view(np.float64)[:, ~choices] = (words["low"] + share * (words["high"] - words["low"]))[:, ~choices]
+    sim.buffers.action_words[:, words["column"]] = drawn
 
 
 def refuse_certain_mistakes(sim: Simulation, make_twin: MakeTwin, natives: Collection[types.CodeType] = ()) -> None:

@@ -1,0 +1,139 @@
+"""Rules played as plain Python before they are compiled: what is found in them, and in what time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+import pytest
+from games import crowd, orchard
+
+from palaestra.core.run import dry_run as module
+from palaestra.core.run.dry_run import BEFORE_COMPILING, dry_run
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.game import Game
+
+SIGNATURES = {
+    "reset": "s, world",
+    "observe": "s, world, observations, scratch",
+    "observe_reset": "s, world, observations, scratch",
+    "legal": "s, world, mask",
+    "plan": "s, world, team, which, scratch",
+    "script": "s, world, slot, which, actions, scratch",
+    "step": "s, world, actions, rewards, scratch",
+    "global_state": "s, world, out",
+}
+
+
+def spin(s):
+    """Never ends."""
+    while True:
+        s.steps += 0
+
+
+def hook(name: str, line: str) -> Any:
+    """A hook of one line."""
+    scope: dict[str, Any] = {"spin": spin}
+    exec(f"def {name}({SIGNATURES[name]}):\n    {line}\n    return 0\n", scope)
+    return scope[name]
+
+
+def game(capacity: bool = True, **lines: str) -> Game:
+    """Orchard with some hooks written otherwise."""
+    changes: dict[str, Any] = {name: hook(name, line) for name, line in lines.items()}
+    if "global_state" in lines:
+        changes["global_state_size"] = 1
+    return orchard.game(capacity=capacity, **changes)
+
+
+def tried(rules: Game, decisions: int = 20, seconds: float = 0.02) -> tuple[Exception | None, float]:
+    """What a dry run finds, and its seconds of processor time."""
+    start = time.process_time()
+    found = dry_run(rules, lambda lanes: KernelSimulation(rules, lanes, compiled=False), decisions, seconds)
+    return found, time.process_time() - start
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RULES_S", 0.02)
+    monkeypatch.setattr(module, "OTHERS_S", 0.005)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_hook_that_never_ends_is_left(name: str):
+    found, seconds = tried(game(True, **{name: "spin(s)"}))
+    assert found is None
+    assert seconds < 1.0
+
+
+def test_a_later_decision_that_never_ends_is_left():
+    found, seconds = tried(game(step="spin(s) if s.steps == 3 else None"))
+    assert found is None
+    assert seconds < 1.0
+
+
+@pytest.mark.parametrize(
+    ("slow", "wrong"),
+    [
+        *((slow, "step") for slow in ("observe", "observe_reset", "legal", "plan", "script", "global_state")),
+        *(("observe", wrong) for wrong in ("observe_reset", "legal", "plan", "script", "global_state")),
+    ],
+)
+def test_what_is_wrong_behind_a_slow_hook_is_found(slow: str, wrong: str):
+    found, _ = tried(
+        game(True, **{slow: "spin(s)", wrong: "s.force[99 * which]" if wrong == "script" else "s.force[99]"})
+    )
+    assert isinstance(found, IndexError)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        {
+            "legal": "mask.picker[0].pick[1] = 1; spin(s)",
+            "step": "s.force[99 * actions.picker[0].pick]",
+        },
+        {"plan": "scratch.token[0] = 99; spin(s)", "script": "s.force[scratch.token[0]]"},
+        {"script": "actions.picker[0].pick = 99; spin(s)", "step": "s.force[actions.picker[0].pick]"},
+        {"reset": "s.token[0] = 99; spin(s)", "observe": "s.force[s.token[0]]"},
+        {"step": "s.token[0] = 99; spin(s)", "observe": "s.force[s.token[0]]"},
+    ],
+    ids=lambda lines: next(iter(lines)),
+)
+def test_what_a_hook_has_not_finished_is_no_mistake_of_another(lines: dict[str, str]):
+    for capacity in (True, False):
+        assert tried(game(capacity, **lines))[0] is None
+
+
+def test_the_trace_function_of_a_debugger_is_given_back():
+    def trace(frame: FrameType, event: str, argument: Any) -> None: ...
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for rules in (game(), game(step="spin(s)"), game(step="s.force[99]")):
+            tried(rules, decisions=1)
+            assert sys.gettrace() is trace
+    finally:
+        sys.settrace(before)
+
+
+def test_agents_of_each_role_and_team_are_played_by_each_script():
+    """Slot 4 carries for red, slot 1 picks for blue: the second script is wrong for one of them alone."""
+    for slot in range(7):
+        line = f"s.force[99] if slot == {slot} and which == {slot // 2 % 2} else None"
+        found, _ = tried(orchard.game(4, 3, script=hook("script", line), observe=hook("observe", "spin(s)")))
+        assert isinstance(found, IndexError), slot
+
+
+@pytest.mark.slow  # two thousand agents
+def test_a_thousand_against_a_thousand_take_less_than_a_second(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.undo()
+    rules = crowd.battle(1000, 1000, 160)
+    found, seconds = tried(rules, *BEFORE_COMPILING)
+    assert found is None
+    assert seconds < 1.0
+    wrong = crowd.battle(1000, 1000, 160, step=lambda s, world, actions, rewards, scratch: s.x[world.agents])
+    assert isinstance(tried(wrong, *BEFORE_COMPILING)[0], IndexError)
