@@ -21,6 +21,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+import crowd_speed
 import ensemble_speed
 import exact_claims
 import flight_speed
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zr (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zs (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -267,6 +268,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zp": (scale_speed.evaluations, "matches by two processes of Ray over one, speed-up", 1.6, True),
     "zq": (scale_speed.overheads, "a piece without work on Ray, ms", None, False),
     "zr": (scale_sampling_speed.sampling, "sampling by two actors over one process", 1.5, True),
+    "zs": (crowd_speed.measurements, "hundreds of agents, long lists", crowd_speed.LISTS_BAR_US, False),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 
