@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -97,14 +98,21 @@ class RoleRows:
         Args:
             agent_io: That of one agent of the role, without a codec. The others have the same form.
         """
-        sim, block = agent_io.sim, agent_io.blocks[0]
+        block = agent_io.blocks[0]
         self._io, self._role = agent_io, block.role
         first_slot = agent_io.slots[0] - block.rows.start
         self._slots = np.arange(first_slot, first_slot + len(block.role.agents))
-        self._open = None if sim.legal is not None else OpenMasks(sim)
-        legal = sim.legal if self._open is None else self._open.legal
-        self._masks = Masks(of_role(legal, block.role)[0][:, None], [Block(sim, block.role, [0])])
+        self._open: OpenMasks | None = None
         self._parts = list(self._find_parts())
+
+    @functools.cached_property
+    def _masks(self) -> Masks:
+        """Masks with the agents in place of the lanes, made when they are first asked for."""
+        sim = self._io.sim
+        if sim.legal is None:
+            self._open = OpenMasks(sim)
+        legal = sim.legal if self._open is None else self._open.legal
+        return Masks(of_role(legal, self._role)[0][:, None], [Block(sim, self._role, [0])])
 
     def _find_parts(self) -> Iterator[tuple[str, np.ndarray, np.ndarray | None]]:
         """Names of the fields, views of their values, and which of these each agent sees: its own where None."""
