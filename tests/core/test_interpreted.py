@@ -20,11 +20,12 @@ from games.play import all_bytes, idle_actions, match_hash, python, random_actio
 import palaestra
 from palaestra.core.compile import compiler
 from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.rng import GOLDEN, mix64
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.workers import ProcessSimulation
-from palaestra.game import Choice, Field, Game, Role
+from palaestra.game import Choice, Field, Game, Role, integer
 
 HASH = "import sys; from games.play import match_hash; print(match_hash(sys.argv[1], int(sys.argv[2])))"
 compares = pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")
@@ -225,3 +226,38 @@ def test_records_of_the_world_have_attributes_compiled_or_not():
 
 def watch(s, world, observations, scratch):
     observations.buyer[0].spent = s.spent
+
+
+def draw_bit(s):
+    """From a stream of the game's own, which it advances itself."""
+    s.spent = np.float64(mix64(np.uint64(2**63) + GOLDEN * np.uint64(3)) >> np.uint64(63))
+
+
+def cost_of_200(s, world, actions, rewards, scratch):
+    draw_bit(s)
+    rewards[0] = world.goods[integer(s, 1)].price * 200
+    return 0
+
+
+@pytest.mark.jitless
+def test_a_number_of_a_narrow_table_that_overflows_as_plain_python_warns_with_its_line(
+    rules: Callable[..., Simulation],
+):
+    """Compiled, it is computed in 64 bits. Random streams, which wrap around by design, do not warn."""
+    goods = np.array([(200, 2)], [("price", "i2"), ("count", "i8")])
+    buyer = Role("buyer", ("red_0",), (Field("spent", (), 0, 9),), (Choice("good", 2),))
+    game = Game(
+        name="Goods",
+        roles=(buyer,),
+        state=(("spent", "f8"),),
+        reset=start_to_buy,
+        step=cost_of_200,
+        observe=watch,
+        horizon=5,
+        world=Shop(goods, (goods, 3)),
+    )
+    sim = rules(game)
+    sim.reset(seed=1)
+    with pytest.warns(RuntimeWarning, match="overflow encountered in scalar multiply") as warned:
+        sim.step(np.array([[0]]))
+    assert [(each.filename, each.lineno) for each in warned] == [(__file__, cost_of_200.__code__.co_firstlineno + 2)]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core import rng
 from palaestra.core.compile import batch_loop, compiler, compiler_shortcuts
 from palaestra.core.compile.late import LateCode, LateFunction, symbol_of
 from palaestra.core.compile.native import NativeFunction
@@ -94,7 +95,15 @@ class Interpreted:
         return value
 
     def finish(self, bound: types.FunctionType, value: Any) -> Any:
-        """Makes a bound function callable by others; ``value`` is what its author wrote."""
+        """Makes a bound function callable by others; ``value`` is what its author wrote.
+
+        Random streams wrap around by design, in `palaestra.core.rng` and where rules advance a stream of their own by
+        its constant. Everywhere else NumPy warns of an overflow: compiled rules compute in 64 bits what here has the
+        width of the table that a number was read from.
+        """
+        advances = any(bound.__globals__.get(name) is rng.GOLDEN for name in bound.__code__.co_names)
+        if advances or bound.__module__ == rng.__name__:
+            bound = np.errstate(over="ignore")(bound)
         if self._around is not None:
             for name, hook in self._hooks.items():
                 if plain(hook) is plain(value):
@@ -103,13 +112,7 @@ class Interpreted:
 
     def driver(self, template: types.FunctionType, names: dict[str, Any], mark: str) -> Callable:
         """A template with its free names bound. ``mark`` says all that its machine code depends on."""
-        driver = self._bound_copy(template, names)
-
-        def quiet(*arguments: Any) -> Any:
-            with np.errstate(over="ignore"):  # the lane streams wrap around by design
-                return driver(*arguments)
-
-        return quiet
+        return self._bound_copy(template, names)
 
     def explain(self, error: Exception) -> compiler.Refused | None:
         """What is wrong with a hook that could not be compiled, in words of the game; None if numba says it best."""
