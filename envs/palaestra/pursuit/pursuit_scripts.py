@@ -277,7 +277,7 @@ def plan_optimal_pursuers(s, world, scratch):
     while not is_over:
         number, near = 0, 0
         for slot in range(pursuers):
-            node = world.neighbours[s.graph, s.node[slot], scratch.ways[slot]]
+            node = np.int64(world.neighbours[s.graph, s.node[slot], scratch.ways[slot]])  # int16 as plain Python
             number = number * most + node
             near += min(int(world.hops[s.graph, node, evader]), FAR // pursuers)
         good = value_of_move(s, world, number * most, evader) * (FAR + 1) - near
@@ -294,7 +294,7 @@ def value_of_move(s, world, start, evader):
         return 2 * FAR + 2
     ways, least = world.neighbours[s.graph, evader], WORST
     for way in range(count_ways(world, s.graph, evader)):
-        least = min(least, harm_of_node(s, world, start + ways[way], ways[way]))
+        least = min(least, harm_of_node(s, world, start + np.int64(ways[way]), ways[way]))
     return least
 
 
