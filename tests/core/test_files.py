@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import threading
 from pathlib import Path
@@ -192,6 +193,30 @@ def test_a_text_file_stands_for_its_path(tmp_path: Path) -> None:
         read_text(tmp_path / "bytes", 9)
     with pytest.raises(FileError, match="none: cannot be read: No such file"):
         read_text(tmp_path / "none", 9)
+
+
+TEXT = "a \u00e9\n"
+LITTLE, BIG = codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"), codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be")
+
+
+@pytest.mark.parametrize("content", [TEXT.encode(), TEXT.encode("utf-8-sig"), LITTLE, BIG])
+def test_the_mark_of_an_encoding_is_no_part_of_a_text(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "text").write_bytes(content)
+    assert read_text(tmp_path / "text", 99) == TEXT
+
+
+@pytest.mark.parametrize(
+    "content", [TEXT.encode("latin-1"), *(TEXT.encode(f"utf-{e}") for e in ("16-le", "16-be", "32"))]
+)
+def test_a_text_in_another_encoding_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "text").write_bytes(content)
+    with pytest.raises(FileError, match=r"text: no text in UTF-8: .*: save it in UTF-8"):
+        read_text(tmp_path / "text", 99)
+
+
+def test_a_text_that_travels_has_no_byte_of_zero_either() -> None:
+    with pytest.raises(FileError, match="no text in UTF-8: it has a byte of zero"):
+        read_text(TextFile("text", "a\0b"), 99)
 
 
 def test_plain_names_are_shown_as_they_are() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
@@ -19,6 +20,7 @@ LONGEST_NAME = 50
 LONGEST_QUOTE = 60
 """Characters of a stranger's text that a message repeats."""
 
+MARKS_OF_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LONGEST_LINE = 600
 """Characters of an error that a refusal repeats."""
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:+/-]+(\[\d+\])?")
@@ -99,7 +101,7 @@ def read_limited(path: str | Path, most_bytes: int) -> bytes:
 
 
 def read_text(source: TextSource, most_bytes: int) -> str:
-    """The content of a text file in UTF-8.
+    """The content of a text file in UTF-8, or in UTF-16 with its mark; a mark is no part of the content.
 
     Args:
         source: Path of the file, or a `TextFile`.
@@ -111,13 +113,18 @@ def read_text(source: TextSource, most_bytes: int) -> str:
     if isinstance(source, TextFile):
         if len(source.text) > most_bytes:
             raise FileError(f"{source}: larger than {most_bytes} bytes: no such file is as large")
-        return source.text
-    try:
-        return read_limited(source, most_bytes).decode()
-    except UnicodeDecodeError as error:
-        raise FileError(f"{source}: no text in UTF-8: byte {error.start}") from error
-    except OSError as error:
-        raise FileError(f"{source}: cannot be read: {error.strerror}") from error
+        text = source.text
+    else:
+        try:
+            content = read_limited(source, most_bytes)
+            text = content.decode("utf-16" if content.startswith(MARKS_OF_UTF_16) else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise FileError(f"{source}: no text in UTF-8: byte {error.start}: save it in UTF-8") from error
+        except OSError as error:
+            raise FileError(f"{source}: cannot be read: {error.strerror}") from error
+    if "\0" in text:
+        raise FileError(f"{source}: no text in UTF-8: it has a byte of zero: save it in UTF-8")
+    return text
 
 
 def printable(text: object, longest: int = LONGEST_QUOTE) -> str:
