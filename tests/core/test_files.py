@@ -214,9 +214,10 @@ def test_a_text_in_another_encoding_is_refused(tmp_path: Path, content: bytes) -
         read_text(tmp_path / "text", 99)
 
 
-def test_a_text_that_travels_has_no_byte_of_zero_either() -> None:
-    with pytest.raises(FileError, match="no text in UTF-8: it has a byte of zero"):
-        read_text(TextFile("text", "a\0b"), 99)
+@pytest.mark.parametrize(("text", "what"), [("a\0b", "a byte of zero"), ("a\ud800b", "half a character")])
+def test_a_text_that_travels_is_one_that_a_file_could_hold(text: str, what: str) -> None:
+    with pytest.raises(FileError, match=f"no text in UTF-8: it has {what}"):
+        read_text(TextFile("text", text), 99)
 
 
 def test_plain_names_are_shown_as_they_are() -> None:

@@ -19,7 +19,8 @@ LONGEST_NAME = 50
 """Characters of a file's name that its unfinished copy repeats; file systems allow 255 bytes in all."""
 LONGEST_QUOTE = 60
 """Characters of a stranger's text that a message repeats."""
-
+LONE_HALVES = re.compile("[\ud800-\udfff]")
+"""Halves of characters: JSON may have them, files in UTF-8 cannot."""
 MARKS_OF_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LONGEST_LINE = 600
 """Characters of an error that a refusal repeats."""
@@ -49,7 +50,7 @@ class TextFile:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the content in UTF-8."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return hashlib.sha256(self.text.encode(errors="surrogatepass")).hexdigest()
 
     def __repr__(self) -> str:
         """For messages."""
@@ -114,6 +115,8 @@ def read_text(source: TextSource, most_bytes: int) -> str:
         if len(source.text) > most_bytes:
             raise FileError(f"{source}: larger than {most_bytes} bytes: no such file is as large")
         text = source.text
+        if LONE_HALVES.search(text):
+            raise FileError(f"{source}: no text in UTF-8: it has half a character: save it in UTF-8")
     else:
         try:
             content = read_limited(source, most_bytes)
