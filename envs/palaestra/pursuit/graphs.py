@@ -6,7 +6,9 @@
     read("dungeons:256x200")  # a pool: 256 dungeons of 200 nodes
     read(np.array([[0, 1], [1, 2]]))  # an edge array [E, 2]; numbers from 4096 on are names, as in OpenStreetMap
     read(networkx.petersen_graph())
-    read("city.edges")  # a line for each edge: two names of nodes
+    read("city.graphml")  # a file: a line for each edge, or a format of `palaestra.pursuit.graph_files`
+
+A text with a slash or a suffix (``"city.txt"``, ``"maps/city"``) is the path of a file, any other one a name.
 
 Graphs are simple, undirected and have at most `MOST_NODES` nodes of at most `MOST_NEIGHBOURS` neighbours. A name makes
 the same graph on every machine: generated ones draw from `random.Random`, whose stream Python does not change.
@@ -15,26 +17,25 @@ the same graph on every machine: generated ones draw from `random.Random`, whose
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
-from pathlib import Path, PurePath
+from itertools import chain, count, islice
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from palaestra.core.files import FileError, TextFile, printable, printable_name, read_text
 from palaestra.core.keywords import nearest
+from palaestra.pursuit import graph_files
 from palaestra.pursuit.families import FAMILIES, MOST_GRAPHS, MOST_PAIRS, BadSize, Drawing
+from palaestra.pursuit.graph_files import MOST_EDGES, MOST_NEIGHBOURS, MOST_NODES
 
-MOST_NODES = 4096
-MOST_NEIGHBOURS = 64
 DEGREE_CLASSES = (5, 9, 17, 65)
 """Alternatives of a move in memory: nodes of a graph have fewer neighbours than the least class that holds them."""
-MOST_EDGES = MOST_NODES * MOST_NEIGHBOURS // 2
 LARGEST = 2**23
-"""Bytes of a file of edges that are read."""
+"""Bytes of a file that are read."""
 FEW_PAIRS = 1024
 """Where fewer than one of so many pairs of nodes are new at a distance, hops are counted pair by pair."""
 DEEPEST = 8
@@ -42,6 +43,10 @@ DEEPEST = 8
 NAME = re.compile(
     r"(?P<family>[a-z_]{1,20})(?::(?P<first>\d{1,9})(?:x(?P<second>\d{1,9}))?(?::(?P<seed>\d{1,18}))?)?", re.ASCII
 )
+PATH = re.compile(r".*[/\\].*|.*\.[A-Za-z]\w*", re.DOTALL)
+"""A text that names a file: it has a slash, or a suffix that begins with a letter."""
+SIMPLE = "g = nx.Graph(g); g.remove_edges_from(nx.selfloop_edges(g))"
+"""What makes a graph of networkx undirected, with each edge once and none from a node to itself."""
 UNREACHABLE = -1
 """Hops between nodes that no way connects."""
 
@@ -57,6 +62,7 @@ class Graph:
         labels: What users call the nodes, ``[V]``; the numbers 0 to V - 1 by default.
         places: float64 ``[V, 2]``, where to draw the nodes; None where that is not known.
         file: The file that it was read from, for messages.
+        keys: The labels as the objects that they are in networkx (numbers, tuples), ``[V]``; the labels by default.
     """
 
     name: str
@@ -65,18 +71,23 @@ class Graph:
     labels: tuple[str, ...] = ()
     places: np.ndarray | None = field(default=None, repr=False)
     file: str = ""
+    keys: tuple[Hashable, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuses what is no simple graph.
 
         Raises:
-            ValueError: No node, too many nodes or neighbours, an edge to an unknown node or to itself, or a repeated
-                edge; names node or edge. It is a `FileError` where the graph is that of a file.
+            ValueError: No node, too many nodes or neighbours, several nodes without an edge, an edge to an unknown node
+                or to itself, or a repeated edge; names node or edge. It is a `FileError` where the graph is that of a
+                file.
         """
         if not 1 <= self.nodes <= MOST_NODES:
             raise self.refusal(f"a graph has 1 to {MOST_NODES} nodes, this one has {self.nodes}")
         if len(self.edges) > MOST_EDGES:
             raise self.refusal(f"a graph has at most {MOST_EDGES} edges, this one has {len(self.edges)}")
+        if self.nodes > 1 and not len(self.edges):
+            raise self.refusal(f"a graph without edges: it has {self.nodes} nodes, from which no way leads")
+        object.__setattr__(self, "keys", self.keys or self.labels)
         if not self.labels:
             object.__setattr__(self, "labels", tuple(map(str, range(self.nodes))))
         edges = np.asarray(self.edges, np.int64).reshape(-1, 2)
@@ -188,7 +199,8 @@ def read(source: Any) -> tuple[Graph, ...]:
 
     Args:
         source: A name, see `palaestra.pursuit.families`; an edge array ``[E, 2]``; a networkx graph; a file, as `Path`,
-            as text that ends in ``.edges`` or ``.txt``, or its content; a `Graph`; or a list of these.
+            as text with a slash or a suffix, or its content (`TextFile`), see `palaestra.pursuit.graph_files`; a
+            `Graph`; or a list of these.
 
     Raises:
         ValueError: No such graph, or too many; names what is wrong with name, node or edge.
@@ -199,7 +211,10 @@ def read(source: Any) -> tuple[Graph, ...]:
     for graph in _graphs(source, 0):
         pool.append(graph)
         largest = max(largest, graph.nodes)
-        check_pool(len(pool), largest)
+        try:
+            check_pool(len(pool), largest)
+        except ValueError as error:
+            raise graph.refusal(str(error)) from None
     return tuple(pool)
 
 
@@ -223,8 +238,8 @@ def check_pool(graphs: int, nodes: int) -> None:
 def _graphs(source: Any, depth: int) -> Iterator[Graph]:
     if isinstance(source, Graph):
         yield source
-    elif isinstance(source, Path | TextFile) or (isinstance(source, str) and source.endswith((".edges", ".txt"))):
-        yield read_file(Path(source) if isinstance(source, str) else source)
+    elif isinstance(source, PurePath | TextFile) or (isinstance(source, str) and PATH.fullmatch(source)):
+        yield from read_file(source)
     elif isinstance(source, str):
         yield from by_name(source)
     elif hasattr(source, "edges") and hasattr(source, "nodes"):
@@ -264,7 +279,7 @@ def by_name(name: str) -> Iterator[Graph]:
         known = ", ".join(family.form for family in FAMILIES.values())
         near = nearest(name.partition(":")[0], FAMILIES)
         hint = f"did you mean {FAMILIES[near].form}? " if near else ""
-        others = "files (.edges, .txt), edge arrays and networkx graphs"
+        others = "files (a text with a suffix or a slash is a path), edge arrays and networkx graphs"
         raise ValueError(f"no graph {printable(name)}: {hint}names are {known}; there are {others} besides")
     family = FAMILIES[found["family"]]
     sizes = [int(found[part]) for part in ("first", "second") if found[part] is not None]
@@ -309,55 +324,82 @@ def from_array(edges: Any, name: str = "graph") -> Graph:
 def from_networkx(graph: Any) -> Graph:
     """A graph of networkx, or of anything with the same ``nodes``, ``edges``, ``is_directed`` and ``name``.
 
+    A directed graph is one of edges where each of its arcs leads both ways. Attributes of nodes and edges are left out.
+
     Raises:
-        ValueError: It is directed, or refused; see `Graph`.
+        ValueError: It is not simple, with the line that makes it so, or refused; see `Graph`.
     """
     name = str(getattr(graph, "name", "") or "graph")
-    if graph.is_directed():
-        raise ValueError(
-            f"{printable_name(name)}: the graph is directed, teams move both ways: pass graph.to_undirected()"
-        )
+    is_directed = bool(graph.is_directed())
     number = {node: k for k, node in enumerate(islice(graph.nodes, MOST_NODES + 1))}
-    edges = [edge[:2] for edge in islice(graph.edges, MOST_EDGES + 1)]
-    if len(number) > MOST_NODES or len(edges) > MOST_EDGES:
+    most = MOST_EDGES * (1 + is_directed)
+    edges = [edge[:2] for edge in islice(graph.edges, most + 1)]
+    if len(number) > MOST_NODES or len(edges) > most:
         raise _refusal(name, f"a graph has at most {MOST_NODES} nodes and {MOST_EDGES} edges")
-    pairs = np.array([[number[a], number[b]] for a, b in edges], np.int64).reshape(-1, 2)
-    return Graph(name, len(number), pairs, tuple(map(str, number)))
+    labels = tuple(map(str, number))
+    pairs = [(number[a], number[b]) for a, b in edges]
+    edges, problems = _undirected([] if is_directed else pairs, pairs if is_directed else [], labels)
+    if problems:
+        raise _refusal(name, f"{problems}: pass a simple graph, {SIMPLE}")
+    return Graph(name, len(number), edges, labels, keys=tuple(number))
 
 
-def read_file(source: Path | TextFile) -> Graph:
-    """Reads a file of edges: a line for each, two names of nodes; a name alone is a node, ``#`` begins a comment.
+def _undirected(
+    edges: Sequence[tuple[int, int]], arcs: Sequence[tuple[int, int]], labels: Sequence[Hashable]
+) -> tuple[np.ndarray, str]:
+    """Edges ``[E, 2]``, of which arcs both ways are one, and what keeps them from being a simple graph, or nothing."""
 
-    Nodes have the order of their first line; where all are the whole numbers from 0 on, they are these numbers.
+    def shown(found: Sequence[tuple[int, int]]) -> str:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return "-".join(printable_name(labels[node]) for node in found[0]) + more
+
+    there = set(arcs)
+    ways = [(a, b) for a, b in arcs if (b, a) not in there]
+    both = [(a, b) for a, b in arcs if a <= b and (b, a) in there] + ways
+    loops = [(a, b) for a, b in (*edges, *both) if a == b]
+    seen: set[tuple[int, int]] = set()
+    twice = []
+    for a, b in (*edges, *both):
+        edge = (min(a, b), max(a, b))
+        if edge in seen and a != b:
+            twice.append((a, b))
+        seen.add(edge)
+    problems = [
+        *([f"the graph is directed, teams move both ways (edge {shown(ways)} leads one way)"] if ways else []),
+        *([f"edge {shown(twice)} is there twice"] if twice else []),
+        *([f"edge {shown(loops)} joins a node with itself; staying needs none"] if loops else []),
+    ]
+    return np.array([*edges, *both], np.int64).reshape(-1, 2), ", ".join(problems)
+
+
+def read_file(source: str | PurePath | TextFile) -> Iterator[Graph]:
+    """The graphs of a file, see `palaestra.pursuit.graph_files`; one, but a file of graph6 may hold several.
+
+    Nodes have the order in which the file names them; where all are the whole numbers from 0 on, they are these
+    numbers.
 
     Raises:
-        FileError: The file cannot be read, or a line cannot be used; names file and line.
+        FileError: The file cannot be read, or its graph cannot be used; names file and line.
     """
-    number: dict[str, int] = {}
-    line_of: dict[tuple[int, ...], int] = {}
-    for k, line in enumerate(read_text(source, LARGEST).splitlines(), start=1):
-        words = line.partition("#")[0].split()
-        if len(words) > 2:
-            raise FileError(f"{source}, line {k}: {len(words)} words; a line is an edge, two names of nodes")
-        nodes = tuple(number.setdefault(word, len(number)) for word in words)
-        edge = tuple(sorted(nodes))
-        if len(edge) == 2 and edge in line_of:
-            shown = "-".join(map(printable_name, words))
-            raise FileError(f"{source}, line {k}: edge {shown} is in line {line_of[edge]} already")
-        if len(edge) == 2 and edge[0] == edge[1]:
-            raise FileError(
-                f"{source}, line {k}: an edge from {printable_name(words[0])} to itself; staying needs none"
-            )
-        line_of[edge] = k
-        if len(number) > MOST_NODES or len(line_of) > MOST_NODES + MOST_EDGES + 1:
-            raise FileError(f"{source}, line {k}: more than {MOST_NODES} nodes or {MOST_EDGES} edges: none is as large")
-    if not number:
-        raise FileError(f"{source}: no node; a line is an edge, two names of nodes")
-    labels = tuple(number)
-    pairs = np.array([edge for edge in line_of if len(edge) == 2], np.int64).reshape(-1, 2)
-    if sorted(labels, key=lambda word: (len(word), word)) == [str(k) for k in range(len(labels))]:
-        pairs, labels = np.array(list(map(int, labels)), np.int64)[pairs], ()
-    return Graph(PurePath(source.name).stem, len(number), pairs, labels, file=str(source))
+    name = PurePath(source.name if isinstance(source, TextFile) else source).name
+    shown = str(source)
+    nets = graph_files.parse(read_text(source if isinstance(source, TextFile) else shown, LARGEST), name)
+    for k in count():
+        try:
+            net = next(nets, None)
+        except graph_files.BadGraph as error:
+            raise FileError(f"{shown}{',' if str(error).startswith('line ') else ':'} {error}") from None
+        if net is None:
+            return
+        keys = tuple(net.number)
+        labels = tuple(map(str, keys))
+        edges, problems = _undirected(net.edges, net.arcs, labels)
+        if problems:
+            raise FileError(f"{shown}: {problems}: write a simple graph, with networkx {SIMPLE}")
+        if sorted(labels, key=lambda word: (len(word), word)) == [str(node) for node in range(len(labels))]:
+            edges, labels, keys = np.array(list(map(int, labels)), np.int64)[edges], (), ()
+        stem = PurePath(name).stem
+        yield Graph(f"{stem}[{k}]" if k else stem, len(net.number), edges, labels, net.places, shown, keys)
 
 
 def class_of(graphs: Iterable[Graph]) -> int:
