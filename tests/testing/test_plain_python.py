@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -26,14 +25,17 @@ TURNS = 1500
 """Turns of an agent that are played for an id: its plain Python takes some milliseconds each."""
 
 
-def assert_scripts_play_alike(id: str, rules: Callable[..., Simulation], most: int = 20, **keywords: Any) -> None:
+def assert_scripts_play_alike(id: str, keywords: dict[str, Any], most: int = 20) -> None:
     """A lane for each script, which plays all teams; their bytes are compared after each decision."""
     scripts = registry.make_game(id, **keywords)[0].scripts
     if not scripts:
         return
     lanes = len(scripts)
-    with closing(registry.make_batch(id, lanes, **keywords)) as compiled:
-        plain = rules(id, lanes, **keywords)
+    make = registry.make_batch
+    with (
+        closing(make(id, lanes, **keywords)) as compiled,
+        closing(make(id, lanes, compiled=False, **keywords)) as plain,
+    ):
         assert (compiled.compiled, plain.compiled) == (True, False)
         for sim in (compiled, plain):
             for lane, name in enumerate(scripts):
@@ -58,18 +60,18 @@ def _written(sim: Simulation) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_every_script_plays_alike(name: str, rules: Callable[..., Simulation]):
-    assert_scripts_play_alike(f"palaestra/{name}", rules, most=2)
+def test_every_script_plays_alike(name: str):
+    assert_scripts_play_alike(f"palaestra/{name}", {}, most=2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", OURS)
-def test_every_script_of_every_id_plays_alike(id: str, rules: Callable[..., Simulation]):
+def test_every_script_of_every_id_plays_alike(id: str):
     try:
         registry.make_game(id)
     except ImportError as error:
         pytest.skip(str(error))
-    assert_scripts_play_alike(id, rules)
+    assert_scripts_play_alike(id, {})
 
 
 def choices(factory: Any) -> list[dict[str, Any]]:
@@ -84,7 +86,7 @@ def choices(factory: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", {str(registry.ROWS[id].factory): id for id in reversed(OURS)}.values())
-def test_every_script_plays_alike_whatever_is_chosen(id: str, rules: Callable[..., Simulation]):
+def test_every_script_plays_alike_whatever_is_chosen(id: str):
     """The first id of each factory with each word of its keywords that goes with the defaults of the others."""
     for keywords in choices(registry.ROWS[id].factory):
         try:
@@ -93,4 +95,4 @@ def test_every_script_plays_alike_whatever_is_chosen(id: str, rules: Callable[..
             pytest.skip(str(error))
         except ValueError:
             continue
-        assert_scripts_play_alike(id, rules, **keywords)
+        assert_scripts_play_alike(id, keywords)
