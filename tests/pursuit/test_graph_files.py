@@ -191,7 +191,7 @@ def test_open_cells_of_a_map_are_nodes_and_no_diagonal_cuts_a_corner(cells: str,
             expected.add_edge((x, y), (to_x, to_y))
     (found,) = read(TextFile("arena.map", text))
     assert named(found) == named(expected)
-    assert found.node_of((0, 0)) == 0
+    assert found.node_of([0, 0]) == found.node_of((0, 0)) == 0
     assert found.places is not None
     assert found.places[0].tolist() == [0.0, 0.0]
 

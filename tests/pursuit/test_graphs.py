@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import palaestra_assets
 from palaestra.core.files import FileError
 from palaestra.pursuit import families, graphs
+from palaestra.pursuit.graph_ground import exits_of
 from palaestra.pursuit.graphs import Graph, read
 
 pytestmark = pytest.mark.jitless
@@ -246,12 +248,111 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         ([[0, 1], [1, 0]], r"edge 0-1 is there twice"),
         ([[k, k + 1] for k in range(4096)], r"a graph has 1 to 4096 nodes, this one has 4097"),
         (Networkx(directed=True), r"trio: the graph is directed"),
-        (Networkx((("a", "b"), ("b", "a"))), r"trio: edge b-a is there twice"),
+        (Networkx((("a", "b"), ("b", "a"))), r"trio: edge b-a is there twice: pass a simple graph, g = nx\.Graph\(g\)"),
+        (
+            Networkx((("a", "b"), ("b", "a"), ("a", "b"), ("b", "c"), ("c", "a"), ("c", "c")), directed=True),
+            r"trio: the graph is directed, .* \(edge b-c and 1 more leads one way\), edge a-b is there twice, "
+            r"edge c-c joins a node with itself; .*: pass a simple graph, g = nx\.Graph\(g\); g\.remove_edges_from",
+        ),
+        (Networkx(()), r"trio: a graph without edges: it has 3 nodes"),
+        ("city", r"no graph 'city': .*a text with a suffix or a slash is a path"),
+        ("maps/city", r"maps/city: cannot be read"),
+        ("city.graphml", r"city\.graphml: cannot be read"),
     ],
 )
 def test_what_is_no_graph_is_refused_by_name(source: Any, message: str):
     with pytest.raises(ValueError, match=message):
         read(source)
+
+
+def test_a_directed_graph_whose_arcs_lead_both_ways_is_one_of_edges():
+    both = Networkx((("a", "b"), ("b", "c"), ("b", "a"), ("c", "b")), directed=True)
+    assert one(both).edges.tolist() == [[0, 1], [0, 2]]
+
+
+class Nodes(Networkx):
+    """A path along some nodes."""
+
+    def __init__(self, *nodes: Any) -> None:
+        self.nodes = nodes
+        super().__init__(tuple(pairwise(nodes)))
+
+
+FROM_ONE = range(1, 11)
+LABELS = [  # nodes, names, their numbers
+    (FROM_ONE, [9, 10], (8, 9)),
+    (FROM_ONE, ["9", "10"], (8, 9)),
+    (FROM_ONE, np.array([9, 10]), (8, 9)),
+    (FROM_ONE, [np.int16(9), 10.0], (8, 9)),
+    (FROM_ONE, {10, 9}, (8, 9)),
+    ((2, 0, 1), [0, 1], (1, 2)),
+    ((10, 0, 20), [0, 10], (1, 0)),
+    (("9", 9, 8), [9, "9"], (1, 0)),
+    ((1.5, 2.0, 3.5), [2, "3.5"], (1, 2)),
+    (((0, 0), (0, 1), (1, 1)), [(0, 1), [1, 1]], (1, 2)),
+    (((0, 0), (0, 1), (1, 1)), np.array([[0, 1], [1, 1]]), (1, 2)),
+    (((0, 0), (0, 1), (1, 1)), ["(0, 1)"], (1,)),
+    ((True, "a"), [True], (0,)),
+    (("a", "b", "c"), ["c", 0], (2, 0)),
+]
+
+
+@pytest.mark.parametrize(("nodes", "names", "numbers"), LABELS)
+def test_names_of_nodes_are_those_of_the_user(nodes: Any, names: Any, numbers: tuple[int, ...]):
+    assert one(Nodes(*nodes)).nodes_of(names, "exits") == numbers
+    assert exits_of(one(Nodes(*nodes)), names) == numbers
+
+
+@pytest.mark.parametrize(
+    ("nodes", "names", "message"),
+    [
+        (FROM_ONE, [0], r"trio has no node 0; did you mean 10\?"),
+        (FROM_ONE, [11], r"trio has no node 11; did you mean 1\?"),
+        (FROM_ONE, [True], r"trio has no node True: nodes are 1 to 10"),
+        (FROM_ONE, [9.5], r"trio has no node 9\.5: nodes are 1 to 10"),
+        (FROM_ONE, [None], r"trio has no node None"),
+        (FROM_ONE, "10", r"exits must be a list of nodes, got '10'"),
+        (FROM_ONE, [[[1]]], r"trio has no node"),
+        (FROM_ONE, [{1}], r"a node is a number, a text or a tuple of these, got a set"),
+        (FROM_ONE, [9, 9], r"exits names node 9 of trio twice, as 9 and 9"),
+        (FROM_ONE, [9, "9"], r"exits names node 9 of trio twice, as 9 and '9'"),
+        (FROM_ONE, [9, np.int64(9)], r"exits names node 9 of trio twice, as 9 and 9"),
+        (("a", "b", "c"), ["c", 2], r"exits names node c of trio twice, as 'c' and 2"),
+        (("a", "b", "c"), [3], r"trio has no node 3: nodes are a to c"),
+        (("9", "10"), [0], r"trio has no node 0; did you mean 10\?"),
+        (((0, 0), (0, 1)), [0], r"trio has no node 0: nodes are '\(0, 0\)' to '\(0, 1\)'"),
+        (((0, 0), (0, 1)), (0, 1), r"trio has no node 0"),
+        ((1, (1,), "(1,)"), [[1], "(1,)", 1.0, (1,)], r"exits names node '\(1,\)' of trio twice"),
+    ],
+)
+def test_a_name_is_refused_that_names_no_node_or_one_that_is_named_already(nodes: Any, names: Any, message: str):
+    with pytest.raises(ValueError, match=message):
+        one(Nodes(*nodes)).nodes_of(names, "exits")
+
+
+def test_a_name_that_two_nodes_have_as_text_is_refused():
+    graph = one(Nodes((1, 2), 1, "(1, 2)", "1"))
+    assert [graph.node_of(name) for name in (1, "1", (1, 2), "(1, 2)")] == [1, 3, 0, 2]
+    with pytest.raises(ValueError, match=r"trio: 9 may be node 9 and 9: give it as the graph has it"):
+        one(Nodes(Text(9), Text(9), 1)).node_of("9")
+
+
+class Text:
+    """A node of a class of its own, as rustworkx and others have them."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+@pytest.mark.parametrize("graph", ["path:4", [[0, 1], [1, 2], [2, 3]]])
+def test_nodes_without_names_are_numbers(graph: Any):
+    assert one(graph).nodes_of([3, "0", np.int8(2)], "exits") == (3, 0, 2)
+    for name in (4, -1, True, 1.0):
+        with pytest.raises(ValueError, match="has no node"):
+            one(graph).node_of(name)
 
 
 def test_unknown_nodes_are_refused_with_the_nearest():

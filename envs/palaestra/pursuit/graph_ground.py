@@ -125,11 +125,11 @@ def exits_of(graph: Graph, exits: int | Sequence[Any]) -> tuple[int, ...]:
 
     Args:
         graph: The graph.
-        exits: Nodes, by number or label; or how many: each is then as far as possible from those before, the first one
-            as far as possible from node 0.
+        exits: Nodes, see `palaestra.pursuit.graphs.Graph.node_of`; or how many: each is then as far as possible from
+            those before, the first one as far as possible from node 0.
 
     Raises:
-        ValueError: No such node, or not one node is left that is no exit.
+        ValueError: No such node, one that is named twice, or not one node is left that is no exit.
     """
     if isinstance(exits, int | np.integer):
         check_count("exits", exits, 0, graph.nodes - 1)
@@ -140,7 +140,7 @@ def exits_of(graph: Graph, exits: int | Sequence[Any]) -> tuple[int, ...]:
             chosen.append(int(nearest.argmax()))
             nearest = np.minimum(nearest, hops[chosen[-1]]) if len(chosen) > 1 else hops[chosen[-1]].copy()
         return tuple(chosen)
-    nodes = tuple(dict.fromkeys(graph.node_of(node) for node in exits))
+    nodes = graph.nodes_of(exits, "exits")
     if len(nodes) >= graph.nodes:
         raise graph.refusal("no possible start, every node is an exit")
     return nodes

@@ -17,7 +17,9 @@ the same graph on every machine: generated ones draw from `random.Random`, whose
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count, islice
@@ -123,19 +125,61 @@ class Graph:
         """The number of a node.
 
         Args:
-            label: The number, or what the user calls the node.
+            label: What the user calls the node: a key or a label. The number itself where nodes have no labels of their
+                own, or none but words.
 
         Raises:
-            ValueError: There is no such node; suggests the nearest label.
+            ValueError: There is no such node, or there are two; suggests the nearest label.
         """
-        if isinstance(label, int | np.integer) and not isinstance(label, bool) and 0 <= label < self.nodes:
-            return int(label)
-        if str(label) in self.labels:
-            return self.labels.index(str(label))
-        near = nearest(str(label), self.labels)
+        named = _named(label)
+        if (found := self._number_of.get(named)) is not None and isinstance(named, bool) == isinstance(
+            self.keys[found], bool
+        ):
+            return found
+        if isinstance(named, int) and not isinstance(named, bool) and 0 <= named < self.nodes and self._has_positions:
+            return named
+        same = [node for node, own in enumerate(self.labels) if own == str(named)]
+        if len(same) == 1:
+            return same[0]
+        shown = printable_name(named)
+        if same:
+            keys = " and ".join(_quoted(self.keys[node]) for node in same[:2])
+            raise ValueError(f"{printable_name(self.name)}: {shown} may be node {keys}: give it as the graph has it")
+        near = nearest(str(named), self.labels)
         first, last = printable_name(self.labels[0]), printable_name(self.labels[-1])
         hint = f"; did you mean {printable_name(near)}?" if near else f": nodes are {first} to {last}"
-        raise ValueError(f"{printable_name(self.name)} has no node {printable_name(label)}{hint}")
+        raise ValueError(f"{printable_name(self.name)} has no node {shown}{hint}")
+
+    def nodes_of(self, labels: Iterable[Any], keyword: str) -> tuple[int, ...]:
+        """The numbers of some nodes, in this order; those of a set in ascending order.
+
+        Args:
+            labels: What the user calls them, see `node_of`.
+            keyword: That the user gave them as, for messages.
+
+        Raises:
+            ValueError: No such node, or one that is named twice; gives both names.
+        """
+        if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+            raise ValueError(f"{keyword} must be a list of nodes, got {printable(labels)}")
+        found: dict[int, Any] = {}
+        for label in labels:
+            node = self.node_of(label)
+            if node in found:
+                shown = " and ".join(map(_quoted, (found[node], label)))
+                what = printable_name(self.labels[node])
+                raise ValueError(f"{keyword} names node {what} of {printable_name(self.name)} twice, as {shown}")
+            found[node] = label
+        return tuple(sorted(found) if isinstance(labels, AbstractSet) else found)
+
+    @cached_property
+    def _number_of(self) -> dict[Hashable, int]:
+        return {key: node for node, key in enumerate(self.keys)}
+
+    @cached_property
+    def _has_positions(self) -> bool:
+        """Whether a number can only be a node's position: nodes have no labels, or words that are no numbers."""
+        return all(isinstance(key, str) and not _is_number(key) for key in self.keys)
 
     @cached_property
     def degrees(self) -> np.ndarray:
@@ -192,6 +236,30 @@ class Graph:
 
 def _refusal(name: str, reason: str) -> ValueError:
     return ValueError(f"{printable_name(name)}: {reason}")
+
+
+def _named(label: Any, depth: int = 0) -> Any:
+    """A name that can be looked up: numbers of NumPy are Python's, and lists, as JSON has them, tuples."""
+    if isinstance(label, np.generic | np.ndarray):
+        label = label.tolist()
+    if isinstance(label, list | tuple) and depth < DEEPEST:
+        return tuple(_named(part, depth + 1) for part in label)
+    if isinstance(label, list | tuple | dict | set):
+        raise ValueError(f"a node is a number, a text or a tuple of these, got a {type(label).__name__}")
+    return label
+
+
+def _quoted(name: Any) -> str:
+    """A name for a message that tells the text '9' from the number 9."""
+    return printable(name) if isinstance(name, str) else printable_name(name)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read(source: Any) -> tuple[Graph, ...]:
@@ -353,23 +421,18 @@ def _undirected(
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         return "-".join(printable_name(labels[node]) for node in found[0]) + more
 
-    there = set(arcs)
-    ways = [(a, b) for a, b in arcs if (b, a) not in there]
-    both = [(a, b) for a, b in arcs if a <= b and (b, a) in there] + ways
-    loops = [(a, b) for a, b in (*edges, *both) if a == b]
-    seen: set[tuple[int, int]] = set()
-    twice = []
-    for a, b in (*edges, *both):
-        edge = (min(a, b), max(a, b))
-        if edge in seen and a != b:
-            twice.append((a, b))
-        seen.add(edge)
+    there = Counter(arcs)
+    ways = [(a, b) for a, b in there if (b, a) not in there]
+    pairs = [*edges, *((a, b) for a, b in there if a <= b or (b, a) not in there)]
+    same = Counter((min(edge), max(edge)) for edge in pairs)
+    twice = [edge for counted in (there, same) for edge, times in counted.items() if times > 1 and edge[0] != edge[1]]
+    loops = [edge for edge in same if edge[0] == edge[1]]
     problems = [
         *([f"the graph is directed, teams move both ways (edge {shown(ways)} leads one way)"] if ways else []),
         *([f"edge {shown(twice)} is there twice"] if twice else []),
         *([f"edge {shown(loops)} joins a node with itself; staying needs none"] if loops else []),
     ]
-    return np.array([*edges, *both], np.int64).reshape(-1, 2), ", ".join(problems)
+    return np.array(pairs, np.int64).reshape(-1, 2), ", ".join(problems)
 
 
 def read_file(source: str | PurePath | TextFile) -> Iterator[Graph]:

@@ -155,8 +155,8 @@ class PursuitSolution:
         near by the sum of hops. Among equally good moves the first in order of nodes is taken.
 
         Args:
-            pursuers: Their nodes.
-            evader: Its node.
+            pursuers: Numbers of their nodes, of names those that ``graph.node_of`` gives.
+            evader: Likewise.
 
         Raises:
             ValueError: No such node, or another number of pursuers.
@@ -172,8 +172,8 @@ class PursuitSolution:
         equal moves it takes the one farthest from the nearest pursuer, then the first in order of nodes.
 
         Args:
-            pursuers: Their nodes.
-            evader: Its node.
+            pursuers: Numbers of their nodes, of names those that ``graph.node_of`` gives.
+            evader: Likewise.
 
         Raises:
             ValueError: No such node, or another number of pursuers.
@@ -185,7 +185,9 @@ class PursuitSolution:
         if len(pursuers) != self.pursuers:
             raise ValueError(f"the solution is one for {self.pursuers} pursuers, got {len(pursuers)} nodes")
         for node in (*pursuers, evader):
-            self.graph.node_of(node)
+            if not 0 <= node < self.graph.nodes:
+                what = f"{printable_name(self.graph.name)} has no node {node}"
+                raise ValueError(f"{what}: numbers of nodes are 0 to {self.graph.nodes - 1}, see graph.node_of")
 
     def _near(self, node: int) -> list[int]:
         return [int(other) for other in self.graph.neighbours[node] if other >= 0]
@@ -246,7 +248,7 @@ def solve_pursuit(
     check_count("pursuers", pursuers, 1, 16)
     check_count("need", need, 1, pursuers)
     check_count("radius", radius, 0, MOST_NODES)
-    leaves = tuple(sorted({one.node_of(node) for node in exits}))
+    leaves = tuple(sorted(one.nodes_of(exits, "exits")))
     needed = bytes_needed(one, pursuers, bool(leaves))
     if needed > most_gigabytes * 1e9:
         what = (
