@@ -414,7 +414,7 @@ def game(
 
     Raises:
         ValueError: No such graph or word, a number out of range, or a graph without a possible start.
-        FileError: A damaged file of edges; names file and line.
+        FileError: A file that is damaged or of no known format; names file and line.
     """
     check_count("red", red, 1, CAPACITIES[-1])
     check_count("blue", blue, 1, CAPACITIES[-1])

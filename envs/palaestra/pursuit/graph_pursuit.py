@@ -78,10 +78,14 @@ then the evaders have won.
 ## Arguments
 
 * `graph`: a name as ``"grid:10x10"`` (`palaestra.pursuit.families`), a pool as ``"dungeons:256x200"``, an edge array
-  ``[E, 2]``, a networkx graph, a file of edges, or a list of these.
+  ``[E, 2]``, a networkx graph, a file, or a list of these. A text with a slash or a suffix is the path of a file: lines
+  of two names (by blanks, tabs, commas or semicolons), GraphML, GEXF, GML, Pajek, METIS, DIMACS, Matrix Market, graph6,
+  sparse6 or a MovingAI map, told apart by their content (`palaestra.pursuit.graph_files`). Weights are left out: each
+  edge is one move.
 * `pursuers`, `evaders`: 1 to 16, and 1 to 4.
 * `fewest_pursuers`: each match draws a number of pursuers from this to `pursuers`; None is `pursuers`.
-* `exits`: nodes, or how many (each as far as possible from those before).
+* `exits`: nodes, each once, or how many (each as far as possible from those before). Nodes have the names of the
+  networkx graph or of the file; where these are words, or where there are none, their numbers from 0 on are names, too.
 * `order`: ``"simultaneous"`` or ``"alternating"``.
 * `starts`: ``"any"``, ``"together"`` or ``"winnable"``.
 * `solve`: True solves the game for `need` 1 and `radius` 0, ``{"need": 2, "radius": 1}`` for others; these two are then
@@ -408,7 +412,7 @@ def game(
     Raises:
         ValueError: No such graph, node or word, a number out of range, a graph without a possible start, or a solution
             that would take too much memory; says which and what to do.
-        FileError: A damaged file of edges; names file and line.
+        FileError: A file that is damaged or of no known format; names file and line.
     """
     check_count("pursuers", pursuers, 1, CAPACITIES[-1][0])
     check_count("evaders", evaders, 1, CAPACITIES[-1][1])
