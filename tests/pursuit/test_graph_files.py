@@ -14,6 +14,7 @@ import pytest
 from palaestra.core.files import FileError, TextFile
 from palaestra.pursuit import graph_pursuit
 from palaestra.pursuit.graphs import Graph, read
+from palaestra.replay import load, record, verify
 
 nx = pytest.importorskip("networkx")
 pytestmark = pytest.mark.jitless
@@ -330,3 +331,19 @@ def test_a_hostile_file_is_refused_at_once(name: str):
     assert time.process_time() - began < AT_ONCE_S
     assert str(refusal.value).isprintable()
     assert len(str(refusal.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "exits"),
+    [
+        ("arena.map", "type octile\nheight 2\nwidth 3\nmap\n...\n.@.\n", [(0, 1), (2, 1)]),
+        ("town.graphml", GRAPHML.format(NODES + '<edge source="a" target="b"/><edge source="b" target="c"/>'), ["c"]),
+        ("town.csv", "source,target,km\n1,2,0.5\n2,3,1.5\n", [3]),
+    ],
+)
+def test_a_replay_holds_the_file_and_the_names_of_its_nodes(tmp_path: Path, name: str, text: str, exits: Any):
+    (tmp_path / name).write_text(text)
+    keywords = {"graph": str(tmp_path / name), "exits": exits, "evaders": 1, "pursuers": 1}
+    record("palaestra/GraphPursuit-v0", max_cycles=2, seed=1, **keywords).save(tmp_path / "match.npz")
+    (tmp_path / name).unlink()
+    assert verify(load(tmp_path / "match.npz")).ok

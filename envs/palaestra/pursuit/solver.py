@@ -106,7 +106,9 @@ def note_new(wins, more, times, words, nodes, time, bit_of):
 
 @cache
 def _compiled(function: Any) -> Any:
-    return function if jit_disabled() else compile_cached(function)
+    if jit_disabled():
+        return np.errstate(over="ignore")(function)  # what is multiplied by a De Bruijn number wraps around
+    return compile_cached(function)
 
 
 @dataclass(frozen=True, eq=False)
