@@ -166,9 +166,13 @@ def _single_words(lines: list[str]) -> list[str]:
     return found
 
 
+def _is_whole(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= 9
+
+
 def _whole(word: str, low: int, high: int, what: str, line: int = 0) -> int:
     """A whole number of a stranger's text."""
-    if not (word.isascii() and word.isdigit() and len(word) <= 9 and low <= int(word) <= high):
+    if not (_is_whole(word) and low <= int(word) <= high):
         where = f"line {line}: " if line else ""
         raise BadGraph(f"{where}{what} must be a whole number from {low} to {high}, got {printable(word)}")
     return int(word)
@@ -242,10 +246,14 @@ def _columns(words: list[str]) -> tuple[int, int] | None:
 
 def _without_header(net: Net) -> Net:
     """Without the first line, if it names the columns; refuses what is no list of edges."""
-    names, used = list(net.number), [node for edge in net.edges for node in edge]
+    names, used = list(map(str, net.number)), [node for edge in net.edges for node in edge]
+    if net.edges[1:] and net.edges[0] == (0, 1) and all(_is_whole(names[node]) for node in used):
+        nodes, edges = int(names[0]), int(names[1])
+        if edges == len(net.edges) - 1 and max(int(names[node]) for node in used[2:]) <= nodes:
+            raise BadGraph("the first line may say how many nodes and edges there are: remove it, or move it down")
     if net.edges[1:] and net.edges[0] == (0, 1) and used.count(0) == used.count(1) == 1:
-        numbers = [str(name).isdigit() for name in names]
-        if _columns([str(name) for name in names[:2]]) or (not any(numbers[:2]) and all(numbers[2:])):
+        numbers = list(map(_is_whole, names))
+        if _columns(names[:2]) or (not any(numbers[:2]) and all(numbers[2:])):
             shifted = Net(names[2:])
             for a, b in net.edges[1:]:
                 shifted.join(a - 2, b - 2)
