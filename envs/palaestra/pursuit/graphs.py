@@ -32,7 +32,7 @@ from palaestra.core.files import FileError, TextFile, printable, printable_name,
 from palaestra.core.keywords import nearest
 from palaestra.pursuit import graph_files
 from palaestra.pursuit.families import FAMILIES, MOST_GRAPHS, MOST_PAIRS, BadSize, Drawing
-from palaestra.pursuit.graph_files import MOST_EDGES, MOST_NEIGHBOURS, MOST_NODES
+from palaestra.pursuit.graph_nets import MOST_EDGES, MOST_NEIGHBOURS, MOST_NODES, BadGraph
 
 DEGREE_CLASSES = (5, 9, 17, 65)
 """Alternatives of a move in memory: nodes of a graph have fewer neighbours than the least class that holds them."""
@@ -450,7 +450,7 @@ def read_file(source: str | PurePath | TextFile) -> Iterator[Graph]:
     for k in count():
         try:
             net = next(nets, None)
-        except graph_files.BadGraph as error:
+        except BadGraph as error:
             raise FileError(f"{shown}{',' if str(error).startswith('line ') else ':'} {error}") from None
         if net is None:
             return
