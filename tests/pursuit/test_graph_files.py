@@ -280,6 +280,12 @@ def test_a_first_line_that_names_the_columns_is_no_edge(text: str):
     assert named(read(TextFile("a.txt", text))[0]) == named(nx.Graph([(1, 2), (2, 3), (1, 3)]))
 
 
+def test_a_mark_of_a_comment_within_a_name_is_a_part_of_it():
+    for name in ("a.txt", "a.adjlist"):
+        (graph,) = read(TextFile(name, "a#1 b  # the way out\nb c#\n"))
+        assert graph.labels == ("a#1", "b", "c#")
+
+
 def test_a_first_line_whose_names_come_again_is_an_edge():
     assert len(read(TextFile("a.txt", "source target\ntarget end\n"))[0].edges) == 2
     assert len(read(TextFile("a.txt", "hall market\n1 2\nmarket 1\n"))[0].edges) == 3

@@ -39,6 +39,7 @@ from palaestra.pursuit.graph_formats import (
 from palaestra.pursuit.graph_nets import MOST_WORDS, BadGraph, Net, is_whole, rows_of
 
 MOST_LINES = 1_000_000
+COMMENT = re.compile(r"(?:^|\s)#")
 SEPARATORS = ("\t", ";", ",")
 SOURCES = {"source", "from", "fromnodeid", "from_node", "src", "node1", "node_1", "node_a", "id1", "start"}
 TARGETS = {"target", "to", "tonodeid", "to_node", "dst", "node2", "node_2", "node_b", "id2", "end"}
@@ -148,7 +149,7 @@ def _split(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     separator = next((mark for mark in SEPARATORS if full and all(mark in line for line in full)), None)
     for k, words in rows_of(lines, "#%"):
         if separator is None:
-            words = lines[k - 1].partition("#")[0].split(None, MOST_WORDS)
+            words = COMMENT.split(lines[k - 1], maxsplit=1)[0].split(None, MOST_WORDS)
             if any("," in word or ";" in word for word in words):
                 raise BadGraph(f"line {k}: a comma or semicolon, which other lines do not have: put one in each line")
         else:
@@ -190,7 +191,7 @@ def _without_header(net: Net) -> Net:
 def adjacency(lines: list[str]) -> Net:
     """A node and its neighbours a line."""
     net = Net()
-    for _, words in rows_of(line.partition("#")[0] for line in lines):
+    for _, words in rows_of(COMMENT.split(line, maxsplit=1)[0] for line in lines):
         node, *near = map(net.node, words)
         for other in near:
             net.join(node, other)
