@@ -240,6 +240,11 @@ GML = 'graph [ node [ id 1 label "a" ] node [ id 2 label "{}" ] {} ]'
         ("a.graphml", GRAPHML.format(NODES + '<edge source="a" target="z"/>'), "node z, which is not listed"),
         ("a.graphml", GRAPHML.format(NODES)[:-9], "no XML: "),
         ("a.graphml", GRAPHML.format(NODES + "<hyperedge/>"), "a hyperedge"),
+        (
+            "a.graphml",
+            '<!DOCTYPE g [<!ENTITY a "a">]>' + GRAPHML.format(NODES + '<edge source="&a;" target="b"/>'),
+            "XML with a document type, whose entities are not expanded",
+        ),
         ("a.graphml", "<graphml><graph/><graph/></graphml>", "a file is one graph, got 2"),
         ("a.net", '*Vertices 2\n1 "a"\n2 "a"\n*Edges\n1 2\n', "two nodes are called a"),
         ("a.net", "*Vertices 2\n*Edges\n1 3\n", "line 3: a node must be a whole number from 1 to 2, got '3'"),
