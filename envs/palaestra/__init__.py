@@ -11,10 +11,14 @@ Importing this package registers every environment in Gymnasium and PettingZoo::
 
 from __future__ import annotations
 
-from palaestra.core.jsonable import jsonable
-from palaestra.registry import make_batch, register, register_all
+from palaestra.core.compile.interrupts import Hold, rejoin
+
+with Hold("the import of palaestra"):
+    from palaestra.core.jsonable import jsonable
+    from palaestra.registry import make_batch, register, register_all
+
+    register_all()
+    rejoin(__name__)
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "jsonable", "make_batch", "register"]
-
-register_all()

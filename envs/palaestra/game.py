@@ -4,6 +4,7 @@ A game is a factory that returns a `Game`, whose hooks are plain functions of on
 family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` walks through one.
 """
 
+from palaestra.core.compile.interrupts import Importing
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
 from palaestra.core.keywords import check_count, check_flag, check_word, shares_keywords
@@ -31,6 +32,7 @@ __all__ = [
     "Field",
     "Game",
     "GraphSpace",
+    "Importing",
     "ObservationField",
     "Page",
     "Parameter",

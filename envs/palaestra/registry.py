@@ -16,6 +16,7 @@ import pettingzoo
 
 from palaestra import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
 from palaestra.core.compile.diagnosis import short_traceback
+from palaestra.core.compile.interrupts import Hold
 from palaestra.core.keywords import nearest
 from palaestra.core.run import recipes
 from palaestra.core.spec import factories
@@ -284,18 +285,19 @@ def _title(entry: Row, game: Game, keywords: Mapping[str, Any]) -> str:
 
 def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
     """The class that plays a game; takes ``workers`` out of the options where there are none."""
-    if options.get("workers"):
-        from palaestra.core.run.workers import ProcessSimulation
+    with Hold("the import of palaestra"):
+        if options.get("workers"):
+            from palaestra.core.run.workers import ProcessSimulation
 
-        return ProcessSimulation
-    options.pop("workers", None)
-    if game.physics is not None:
-        from palaestra.core.run.physics import PhysicsSimulation
+            return ProcessSimulation
+        options.pop("workers", None)
+        if game.physics is not None:
+            from palaestra.core.run.physics import PhysicsSimulation
 
-        return PhysicsSimulation
-    from palaestra.core.run.kernel import KernelSimulation
+            return PhysicsSimulation
+        from palaestra.core.run.kernel import KernelSimulation
 
-    return KernelSimulation
+        return KernelSimulation
 
 
 def _options(id: str, keywords: dict[str, Any]) -> dict[str, Any]:
@@ -407,7 +409,8 @@ def make_env(game_id: str, **keywords: Any) -> Any:
 
     The id is not named ``id``: `gymnasium.make_vec` hands all registered keywords to `gymnasium.make` beside its own.
     """
-    from palaestra.core.faces.gym_env import GameEnv
+    with Hold("the import of palaestra"):
+        from palaestra.core.faces.gym_env import GameEnv
 
     if "copy" in keywords:
         raise TypeError("copy= is for gymnasium.make_vec: a single match always hands out copies")
@@ -419,9 +422,10 @@ def make_env(game_id: str, **keywords: Any) -> Any:
 @short_traceback
 def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
-    from gymnasium.vector import AutoresetMode
+    with Hold("the import of palaestra"):
+        from gymnasium.vector import AutoresetMode
 
-    from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
+        from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
 
     if (steps := keywords.get("max_episode_steps")) is not None:
         gymnasium.logger.warn(
@@ -438,7 +442,8 @@ def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
 @short_traceback
 def make_parallel(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
-    from palaestra.core.faces.parallel_env import GameParallelEnv
+    with Hold("the import of palaestra"):
+        from palaestra.core.faces.parallel_env import GameParallelEnv
 
     for name in GYMNASIUM_KEYWORDS:
         if name in keywords:
@@ -453,7 +458,8 @@ def make_parallel(game_id: str, **keywords: Any) -> Any:
 
 def make_aec(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point for agents that are asked one after the other; keywords as for `make_parallel`."""
-    from palaestra.core.faces.aec_env import GameAECEnv
+    with Hold("the import of palaestra"):
+        from palaestra.core.faces.aec_env import GameAECEnv
 
     return GameAECEnv(make_parallel(game_id, **keywords))
 

@@ -202,7 +202,7 @@ class Compiled(Interpreted):
     def _load_late(self, code: LateCode) -> int:
         name = f"{self._name}, {code.function.py_func.__name__}"
         found = [found.value for found in reachable({"late": code.function.py_func}) if found.is_new]
-        with compiler.announcement(name, found), compiler.without_garbage_collection():
+        with compiler.compiling(name), compiler.announcement(name, found), compiler.without_garbage_collection():
             loaded[code.symbol], address = _load(code.function, code.symbol, code.signature)
         return address
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.disk_cache import warn_once
+from palaestra.core.compile.interrupts import Hold, let_through
 
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain
@@ -132,13 +133,26 @@ def load_lightly(dispatcher: Any) -> Any:
     return dispatcher
 
 
+def compile_whole(dispatcher: Any) -> Any:
+    """Lets Ctrl-C wait while a dispatcher compiles or loads; returns the dispatcher."""
+    compile_now = dispatcher.compile
+
+    def compile_held(signature: Any) -> Any:
+        with compiling(dispatcher.py_func.__name__):
+            return compile_now(signature)
+
+    dispatcher.compile = compile_held
+    return dispatcher
+
+
 def compile_cached(function: types.FunctionType) -> Callable:
     """Compiles a driver with the disk cache where one can be written, else without, with one warning."""
-    import numba
+    with Hold("the import of numba"):
+        import numba
 
-    from palaestra.core.compile import numba_cache
+        from palaestra.core.compile import numba_cache
 
-    dispatcher = numba.njit(**options(inside=False))(function)
+        dispatcher = compile_whole(numba.njit(**options(inside=False))(function))
     try:
         return load_lightly(numba_cache.keep(dispatcher))
     except RuntimeError as error:
@@ -194,30 +208,35 @@ def _duration(functions: Sequence[types.FunctionType]) -> str:
 
 
 @contextlib.contextmanager
-def before_compiling(call: Callable[[], None] | None) -> Iterator[None]:
-    """Calls a function once before the first driver that is compiled inside; not for one that the cache has.
+def compiling(what: str, before: Callable[[], None] | None = None) -> Iterator[None]:
+    """Where something is compiled or loaded: Ctrl-C waits until the compiler begins with another function.
 
-    What it raises, the compilation raises. Where numba does not tell of its compilations, it is not called.
+    There nothing of numba is half done. What was being compiled is lost, and `Kernel.bind` begins anew.
+
+    Args:
+        what: What is compiled, for the line that Ctrl-C prints.
+        before: Called once before the first function that is compiled, not for what the cache has. What it raises, the
+            compilation raises. Where numba does not tell of its compilations, it is not called.
     """
-    try:
-        from numba.core import event
-    except ImportError:
-        event = None
-    if event is None or call is None:
-        yield
-        return
-    waiting = [call]
-
-    class Listener(event.Listener):
-        def on_start(self, event: Any) -> None:
-            if waiting:
-                waiting.pop()()
-
-        def on_end(self, event: Any) -> None:
+    with Hold(f"the compilation of {what}", breakable=True):
+        try:
+            from numba.core import event
+        except ImportError:
+            yield
             return
+        waiting = [] if before is None else [before]
 
-    with event.install_listener("numba:compile", Listener()):
-        yield
+        class Listener(event.Listener):
+            def on_start(self, event: Any) -> None:
+                with let_through():  # rules that never end are played here
+                    if waiting:
+                        waiting.pop()()
+
+            def on_end(self, event: Any) -> None:
+                return
+
+        with event.install_listener("numba:compile", Listener()):
+            yield
 
 
 @contextlib.contextmanager

@@ -177,6 +177,9 @@ class LateCode:
                     with cgutils.if_unlikely(builder, is_this):
                         convention.return_user_exc(builder, error, (message,))
             function = builder.load(at)
+            # An interrupt before the first line of `_compile_in_match` is printed and dropped: nothing was compiled.
+            with cgutils.if_unlikely(builder, cgutils.is_null(builder, function)):
+                convention.return_user_exc(builder, KeyboardInterrupt, (f"before {name!r} was compiled",))
             status, _ = convention.call_function(builder, function, types.none, signature.args, values)
             with cgutils.if_unlikely(builder, status.is_error):
                 convention.return_status_propagate(builder, status)

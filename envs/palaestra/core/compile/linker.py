@@ -25,6 +25,7 @@ from palaestra.core.compile import batch_loop, compiler
 from palaestra.core.compile.binder import Around, Compiled, Interpreted
 from palaestra.core.compile.diagnosis import RuleError, with_place
 from palaestra.core.compile.hook_checks import check_arguments, check_sources
+from palaestra.core.compile.interrupts import Hold
 from palaestra.core.compile.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
 from palaestra.core.spec.fields import Choice, member_offset
 from palaestra.core.spec.rules import Game
@@ -62,14 +63,16 @@ class Kernel:
         compiled: Whether the drivers are machine code.
     """
 
-    def __init__(self, game: Game, digest: str, builder: Interpreted, drivers: dict[str, Callable]) -> None:
-        """Holds the drivers by name."""
+    def __init__(self, game: Game, digest: str, build: Callable[[], tuple[Interpreted, dict[str, Callable]]]) -> None:
+        """Holds the drivers by name; ``build`` makes the builder and the drivers, which are not compiled yet."""
         self.digest = digest
-        self.drivers = drivers
-        self.compiled = isinstance(builder, Compiled)
+        self._build = build
+        self._builder, self.drivers = build()
+        self.compiled = isinstance(self._builder, Compiled)
         self._name = game.name
-        self._builder = builder
         self._entry_points: dict[str, Callable] = {}
+        self._is_torn = False  # a compilation has ended by an error or an interrupt
+        self._earlier: list[Interpreted] = []  # machine code refers to their late functions
 
     @property
     def functions(self) -> tuple[types.FunctionType, ...]:
@@ -115,27 +118,38 @@ class Kernel:
         if not self.compiled:
             return driver
         if name not in self._entry_points:
-            parameters = inspect.signature(getattr(batch_loop, name)).parameters
-            try:
-                with (
-                    compiler.before_compiling(before),
-                    compiler.announcement(self._name, self.functions),
-                    compiler.without_garbage_collection(),
-                ):
-                    self._builder.load_natives(dict(zip(parameters, arguments, strict=True)))
-                    with self._builder.shortcuts():
-                        driver(*arguments)
-            except RuleError:
-                raise
-            except Exception as error:
-                if (wrong := self._builder.explain(error)) is not None:
-                    refusal = with_place(RuleError(f"{self._name}: {wrong}"), wrong.file, wrong.line)
-                    refusal.compiler_message = str(error)
-                    raise refusal from None
-                raise
-            (overload,) = driver.overloads.values()  # type: ignore[attr-defined]
-            self._entry_points[name] = overload.entry_point
+            with compiler.compiling(self._name, before):
+                if self._is_torn:
+                    self._begin_anew()
+                self._is_torn = True
+                self._entry_points[name] = self._compile(name, arguments)
+                self._is_torn = False
         return self._entry_points[name]
+
+    def _compile(self, name: str, arguments: tuple[Any, ...]) -> Callable:
+        """The machine code of a driver."""
+        driver, parameters = self.drivers[name], inspect.signature(getattr(batch_loop, name)).parameters
+        try:
+            with compiler.announcement(self._name, self.functions), compiler.without_garbage_collection():
+                self._builder.load_natives(dict(zip(parameters, arguments, strict=True)))
+                with self._builder.shortcuts():
+                    driver(*arguments)
+        except RuleError:
+            raise
+        except Exception as error:
+            if (wrong := self._builder.explain(error)) is not None:
+                refusal = with_place(RuleError(f"{self._name}: {wrong}"), wrong.file, wrong.line)
+                refusal.compiler_message = str(error)
+                raise refusal from None
+            raise
+        (overload,) = driver.overloads.values()  # type: ignore[attr-defined]
+        return overload.entry_point
+
+    def _begin_anew(self) -> None:
+        """Drops what is half compiled; drivers that are compiled stay."""
+        self._earlier.append(self._builder)
+        self._builder, drivers = self._build()
+        self.drivers |= {name: driver for name, driver in drivers.items() if name not in self._entry_points}
 
 
 def jit_disabled() -> bool:
@@ -187,7 +201,8 @@ def link(game: Game, compiled: bool = True) -> Kernel:
     """
     if _around.get() is not None and not compiled:
         return _link(game, False, _around.get())
-    return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
+    with Hold(f"the linking of {game.name}"):
+        return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
 
 
 @contextlib.contextmanager
@@ -223,10 +238,13 @@ def _link(game: Game, compiled: bool, around: Around | None = None) -> Kernel:
                 f"{game.name}: {names_of} call each other, which numba cannot load from its cache: write a loop, or "
                 "one function that calls itself"
             )
-        builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks, around)
         bound = {**{name: _absent for name in HOOKS}, **constants, **hooks, "play": play}
-        drivers = {n: builder.driver(getattr(batch_loop, n), bound, repr(key)) for n in names}
-        kernel = Kernel(game, digest, builder, drivers)
+
+        def build() -> tuple[Interpreted, dict[str, Callable]]:
+            builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks, around)
+            return builder, {n: builder.driver(getattr(batch_loop, n), bound, repr(key)) for n in names}
+
+        kernel = Kernel(game, digest, build)
         if around is not None:
             return kernel
         _linked[key] = kernel

@@ -46,6 +46,17 @@ class CallGuard:
         """No call may begin from now on."""
         self.closed = self.blocked = True
 
+    def end_step_by(self, error: BaseException) -> None:
+        """Says whether another step may begin after one that an error has ended; it was caught in that very call.
+
+        Machine code raises no error but where a late function could not be compiled: in the midst of a match. Ctrl-C
+        has no message.
+        """
+        raised_at = error.__traceback__
+        if error.args and raised_at is not None and raised_at.tb_next is None:
+            self.interrupted = f"step (by {type(error).__name__})"
+        self.blocked = self.closed or self.interrupted != ""
+
     def check_open(self) -> None:
         """Whether the simulation is open.
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.compile.interrupts import Hold
 from palaestra.core.files import FileError, open_regular, printable
 from palaestra.core.spec import factories
 from palaestra.core.spec.rules import Game
@@ -245,7 +246,8 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
             f"{path}: was made by the method {printable(method)}, which is not installed "
             f'(installed: {", ".join(sorted(found)) or "none"}): pip install "palaestra[baselines]"'
         )
-    module = found[method].load()
+    with Hold(f"the import of {method}"):
+        module = found[method].load()
     if not hasattr(module, "load_policy"):
         raise FileError(f"{path}: was made by {method!r}, which saves no policies ({module.__name__}.load_policy)")
     return module.load_policy(path, game, team)

@@ -238,8 +238,8 @@ class Simulation(Arrays, ABC):
                 offender = step()
             else:
                 offender = self._step_in_parts(None if lanes is None else self._which(lanes))
-        except BaseException:
-            guard.blocked = guard.closed or guard.interrupted != ""
+        except BaseException as error:
+            guard.end_step_by(error)
             raise
         guard.blocked = False
         if offender >= 0:

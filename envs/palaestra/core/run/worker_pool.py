@@ -10,16 +10,19 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import process as running_processes
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from palaestra.core.compile.diagnosis import RuleError
+from palaestra.core.compile.interrupts import Hold, let_through
 
 START_SECONDS = 300.0
 """A worker that has not compiled and started by then is given up."""
@@ -84,15 +87,19 @@ class WorkerPool:
         """
         # spawn: a fork would copy locks held by threads that do not exist in the child
         context = context or multiprocessing.get_context("spawn")
-        for k, more in enumerate(arguments):
-            pipe, far_end = context.Pipe()
-            self.pipes.append(pipe)
-            process = context.Process(target=target, args=(far_end, *more), daemon=True, name=f"palaestra-worker-{k}")
-            process.start()
-            self.processes.append(process)
-            far_end.close()
-        self._collect("start", list(range(len(arguments))), START_SECONDS)
-        self._has_started = True
+        with Hold(f"the start of {self._owner}'s workers", breakable=True):
+            for k, more in enumerate(arguments):
+                pipe, far_end = context.Pipe()
+                self.pipes.append(pipe)
+                name = f"palaestra-worker-{k}"
+                process = context.Process(target=target, args=(far_end, *more), daemon=True, name=name)
+                with _deaf_children():
+                    process.start()
+                self.processes.append(process)
+                far_end.close()
+            with let_through():
+                self._collect("start", list(range(len(arguments))), START_SECONDS)
+            self._has_started = True
 
     def ask(self, call: str, arguments: dict[int, Any]) -> list[Any]:
         """Sends workers, by number, on a request. Returns their answers in the same order.
@@ -225,13 +232,32 @@ def answer_seconds() -> float:
     raise ValueError(f"{ANSWER_VARIABLE} must be a positive number of seconds (inf: wait for ever), got {text!r}")
 
 
+@contextlib.contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that start inside do not hear Ctrl-C, which goes to all processes of a terminal: the parent decides.
+
+    One that still imports would die of it, with a traceback, and its parent would take it for a failure.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it starts with the first process, and would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the parent hears it afterwards
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_processes(processes: list[Any], pipes: list[Connection]) -> None:
-    for pipe in pipes:
-        with contextlib.suppress(OSError):  # it may be gone already
-            pipe.send(None)
-        pipe.close()
-    for process in processes:
-        process.join(SHUTDOWN_SECONDS)
-        if process.is_alive():
-            process.kill()
-            process.join()
+    with Hold("the end of the workers"):
+        for pipe in pipes:
+            with contextlib.suppress(OSError):  # it may be gone already
+                pipe.send(None)
+            pipe.close()
+        latest = time.monotonic() + SHUTDOWN_SECONDS
+        for process in processes:
+            process.join(max(latest - time.monotonic(), 0.0))
+            if process.is_alive():
+                process.kill()
+                process.join()

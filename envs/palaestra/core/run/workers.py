@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.diagnosis import RuleError
+from palaestra.core.compile.interrupts import Hold
 from palaestra.core.compile.linker import link
 from palaestra.core.run.buffers import check_count
 from palaestra.core.run.call_guard import CallGuard
@@ -81,16 +82,17 @@ class ProcessSimulation(Simulation):
         self._spans = list(pairwise(edges))
         self._pool = WorkerPool(game.name, self._spans)
         self.processes = self._pool.processes
-        self._block = SharedBlock(size, f"{game.name} with {num_envs} lanes")
-        self.memory = self._block.memory
-        self.guard = CallGuard(game.name)  # a fork may happen while the workers start
-        _simulations.add(self)
-        try:
-            self._start(game, num_envs, plan, probe_options, options)
-        except BaseException:
-            self._pool.end("they could not start")
-            self._block.free()
-            raise
+        with Hold(f"the start of {game.name}'s workers", breakable=True):
+            self._block = SharedBlock(size, f"{game.name} with {num_envs} lanes")
+            self.memory = self._block.memory
+            self.guard = CallGuard(game.name)  # a fork may happen while the workers start
+            _simulations.add(self)
+            try:
+                self._start(game, num_envs, plan, probe_options, options)
+            except BaseException:
+                self._pool.end("they could not start")
+                self._block.free()
+                raise
 
     def _start(
         self,
@@ -173,11 +175,12 @@ class ProcessSimulation(Simulation):
 
     def close(self) -> None:
         """Ends the workers and frees the shared memory; the arrays keep their last values."""
-        if not self.guard.closed:
-            super().close()
-            self._pool.end("closed")
-            self.guard.why_closed = self._pool.ended
-            self._block.free()
+        with Hold("the end of the workers"):
+            if not self.guard.closed:
+                super().close()
+                self._pool.end("closed")
+                self.guard.why_closed = self._pool.ended
+                self._block.free()
 
     def leave(self) -> None:
         """Called in the child of a fork: what there is belongs to the parent, and this copy is closed."""
@@ -231,7 +234,6 @@ def _work(
 ) -> None:
     """Main loop of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal: the parent decides
-    memory = SharedMemory(memory_name)
     lo, hi = span
     places = {name: (offset, shape, dtype) for name, offset, shape, dtype in plan}
 
@@ -241,6 +243,7 @@ def _work(
         return whole[lo:hi] if whole_shape[0] == num_envs else np.zeros(shape, dtype)
 
     try:
+        memory = SharedMemory(memory_name)
         game = pickle.loads(pickled)
         kind = KernelSimulation if game.physics is None else PhysicsSimulation
         sim = kind(game, hi - lo, allocate=attach, attach=True, **options)
