@@ -1,14 +1,18 @@
-"""Errands over pipes: late answers, interrupts, hung and unborn workers, forks, and shared memory that is too small."""
+"""Requests over pipes: late answers, interrupts, hung and unborn workers, forks; too little shared memory, or none."""
 
 import contextlib
 import errno
 import os
 import re
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -166,6 +170,66 @@ def test_memory_that_is_taken_by_others_meanwhile_is_an_error_and_no_signal(monk
         SharedBlock(4096, "a test")
     assert raised.value.errno == errno.ENOSPC
     assert set(shared_block.FOLDER.iterdir()) <= before
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOENT, errno.EACCES, errno.ENOSYS, errno.ENOSPC, errno.EMFILE])
+@pytest.mark.parametrize("call", ["SharedMemory", "_reserve"])
+def test_without_shared_memory_the_error_says_what_to_write(call: str, number: int, monkeypatch: pytest.MonkeyPatch):
+    made: list[SharedMemory] = []
+
+    def make_block(**options: Any) -> SharedMemory:
+        made.append(SharedMemory(**options))
+        return made[-1]
+
+    def refuse(*arguments: Any, **keywords: Any) -> Any:
+        raise OSError(number, os.strerror(number), "/psm_4711")
+
+    monkeypatch.setattr(shared_block, "SharedMemory", make_block)
+    monkeypatch.setattr(shared_block, call, refuse)
+    with pytest.raises(OSError, match=r"Raid needs 0.0 MB of shared memory .* leave workers= out") as raised:
+        SharedBlock(4096, "Raid")
+    assert raised.value.errno == number
+    assert ("--shm-size" in str(raised.value)) == (number == errno.ENOSPC)
+    for block in made:
+        with pytest.raises(FileNotFoundError):
+            SharedMemory(block.name)
+    assert len(made) == (call == "_reserve")
+
+
+READ_ONLY = """
+from palaestra import make_batch
+
+if __name__ == "__main__":
+    for lanes in (2, 4000):
+        try:
+            sim = make_batch("palaestra/CartPole-v0", lanes, workers=2, compiled=False)
+            sim.reset(seed=0)
+            print("plays")
+            sim.close()
+        except OSError as error:
+            print(error.errno, error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("options", "expected"), [("ro", [errno.EROFS] * 2), ("size=64k", [None, errno.ENOSPC])])
+def test_a_folder_of_shared_memory_that_is_read_only_or_small_is_an_error(options: str, expected: list, tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text(READ_ONLY)
+    mounted = f"mount -t tmpfs -o {options} tmpfs {shared_block.FOLDER}"  # a new one: that of the system is all others'
+    inside = ["unshare", "--mount", "--map-root-user", "--propagation", "private", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*inside, mounted], capture_output=True).returncode:
+        pytest.skip("no other file systems may be mounted here")
+    command = [*inside, f'{mounted} && exec "$0" "$1"', sys.executable, str(program)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    for line, number in zip(lines, expected, strict=True):
+        assert line == "plays" if number is None else line.startswith(f"{number} ") and "leave workers= out" in line
+
+
+def test_a_system_without_its_folder_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(shared_block, "FOLDER", tmp_path / "shm")
+    assert shared_block.free_bytes() is None
+    SharedBlock(4096, "Raid").free()
 
 
 FORK = """

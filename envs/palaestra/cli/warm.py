@@ -89,7 +89,11 @@ def _compiled(names: Sequence[str], jobs: int) -> Iterable[tuple[str, dict[str, 
             for name in names:
                 yield name, _compile(name)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    try:
+        executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    except OSError as error:  # its locks lie in /dev/shm
+        raise OSError(error.errno, f"--jobs {jobs} needs shared memory ({error.strerror}): say --jobs 1") from error
+    with executor as pool:
         waiting = {pool.submit(_compile, name): name for name in names}
         for done in as_completed(waiting):
             yield waiting[done], done.result()

@@ -27,20 +27,21 @@ class SharedBlock:
             owner: What needs it, for errors.
 
         Raises:
-            OSError: There is not so much shared memory; names the needed and the free size.
+            OSError: There is not so much shared memory, or none; names what is needed, what there is and what to write.
         """
         free = free_bytes()
         if free is not None and free < size:
-            raise _no_space(size, free, owner)
-        self.memory = SharedMemory(create=True, size=size)
+            raise _refusal(errno.ENOSPC, size, free, owner)
+        try:
+            self.memory = SharedMemory(create=True, size=size)
+        except OSError as error:
+            raise _refusal(error.errno or errno.EIO, size, free, owner) from error
         self._free = weakref.finalize(self, _free, self.memory)
         try:
             _reserve(self.memory, size)
         except OSError as error:
             self.free()
-            if error.errno != errno.ENOSPC:
-                raise
-            raise _no_space(size, free_bytes(), owner) from None
+            raise _refusal(error.errno or errno.EIO, size, free_bytes(), owner) from error
 
     def free(self) -> None:
         """Removes the block; arrays that lie in it keep their values. May be called twice."""
@@ -53,9 +54,10 @@ class SharedBlock:
 
 def free_bytes() -> int | None:
     """Free shared memory in bytes; None where the system does not say."""
-    if not FOLDER.is_dir():
+    try:
+        found = os.statvfs(FOLDER)
+    except (OSError, AttributeError):
         return None
-    found = os.statvfs(FOLDER)
     return found.f_bavail * found.f_frsize
 
 
@@ -64,12 +66,18 @@ def megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def _no_space(size: int, free: int | None, owner: str) -> OSError:
-    there = "there is less" if free is None else f"{FOLDER} has {megabytes(free)} free"
+def _refusal(number: int, size: int, free: int | None, owner: str) -> OSError:
+    """The error of a size that the system does not give; ``number`` says why."""
+    if number == errno.ENOSPC:
+        there = "there is less" if free is None else f"{FOLDER} has {megabytes(free)} free"
+        instead = "use fewer lanes, or give the container more (docker run --shm-size=2g)"
+    else:
+        there = f"the system gives none ({os.strerror(number)}; Linux keeps it in {FOLDER})"
+        instead = f"or let {FOLDER} be a file system in memory that you may write (mount -t tmpfs)"
     return OSError(
-        errno.ENOSPC,
-        f"{owner} needs {megabytes(size)} of shared memory for its workers, {there}: use fewer lanes, no workers, or "
-        "give the container more (docker run --shm-size=2g)",
+        number,
+        f"{owner} needs {megabytes(size)} of shared memory for its workers, {there}: leave workers= out, which plays "
+        f"in this process (threads= divides its lanes), {instead}",
     )
 
 
