@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from palaestra import evaluation, registry, scale
 from palaestra.core.files import FileError
 from palaestra.evaluation import MatchTable
 from palaestra.scale import by_ray, pieces
+from palaestra.scale.cluster import CLUSTER_VARIABLE, connected
 
 ray = pytest.importorskip("ray", reason='needs the extra "palaestra[ray]"')
 pytestmark = pytest.mark.ray
@@ -113,6 +116,39 @@ def test_a_tournament_of_six_is_that_of_one_process():
     for a, b in zip(one.tables, many.tables, strict=True):
         same(a, b)
     assert one.as_dict() == many.as_dict()
+
+
+def listening() -> dict[str, str]:
+    """Addresses at which this process and those that it has started accept connections, and who does."""
+    import psutil  # which Ray brings along  # pyright: ignore[reportMissingModuleSource]
+
+    own = psutil.Process()
+    found: dict[str, str] = {}
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            for socket in process.net_connections("inet"):
+                if socket.status == psutil.CONN_LISTEN or not socket.raddr:
+                    found[f"{socket.laddr.ip}:{socket.laddr.port}"] = process.name()
+    return found
+
+
+def test_no_other_machine_can_reach_a_local_cluster():
+    before, environment = listening(), dict(os.environ)
+    with connected("local", 1) as connection:
+        assert connection.get(connection.remote(lambda: os.getpid()).remote()) != os.getpid()
+        opened = {address: name for address, name in listening().items() if address not in before}
+    assert {"gcs_server", "raylet"} <= set(opened.values())
+    elsewhere = {k: name for k, name in opened.items() if not k.startswith(("127.0.0.1:", "::1:", "::ffff:127.0.0.1:"))}
+    assert elsewhere == {}
+    assert os.environ.get(CLUSTER_VARIABLE) == environment.get(CLUSTER_VARIABLE)
+
+
+@pytest.mark.parametrize("address", ["192.0.2.2:6379", "[2001:db8::1]:6379", "0.0.0.0:6379"])
+def test_a_ray_that_lets_others_in_all_the_same_is_told(address: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ray, "init", lambda **options: None)
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(gcs_address=address))
+    with pytest.warns(RuntimeWarning, match="lets other machines reach its ports"), connected("local", 1):
+        pass
 
 
 def test_an_address_where_nobody_answers_is_named_at_once():

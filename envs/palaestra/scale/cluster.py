@@ -6,14 +6,19 @@ from __future__ import annotations
 
 import os
 import socket
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
+from palaestra.core.compile.interrupts import Hold
+from palaestra.game import Importing
 from palaestra.scale.tasks import Lost
 
 WAIT_S, KNOCK_S = 1.0, 10.0
+CLUSTER_VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Where it is 0, as Ray has it on Windows and macOS, all processes of a cluster listen on 127.0.0.1 alone."""
 _is_ours = False
 """Whether the connection of this process ends with the call that made it; Ray then ends all work of the connection."""
 
@@ -24,10 +29,8 @@ def import_ray() -> Any:
     Raises:
         ImportError: It is not installed; names the extra.
     """
-    try:
+    with Importing("ray", 'palaestra.scale needs Ray, which is not installed: pip install "palaestra[ray]"'):
         return import_module("ray")
-    except ImportError as error:
-        raise ImportError('palaestra.scale needs Ray, which is not installed: pip install "palaestra[ray]"') from error
 
 
 @contextmanager
@@ -36,7 +39,7 @@ def connected(address: str | None, processes: int) -> Iterator[Any]:
 
     Args:
         address: Of a cluster: ``"auto"`` for one of this machine, ``"ip:6379"``, ``"ray://ip:10001"``. None and
-            ``"local"`` start one here and end it afterwards.
+            ``"local"`` start one here, which no other machine can reach, and end it afterwards.
         processes: Most tasks at the same time on a cluster that is started here.
 
     Raises:
@@ -52,19 +55,52 @@ def connected(address: str | None, processes: int) -> Iterator[Any]:
     is_local = address in (None, "local")
     own = {"num_cpus": processes, "include_dashboard": False} if is_local else {}
     _knock(address or "local")
-    try:
-        ray.init(logging_level="error", log_to_driver=False, address=address or "local", **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        if is_local:
-            raise
-        raise ConnectionError(f"no Ray cluster answers at {address!r}: {str(error).splitlines()[0]}") from error
     global _is_ours
-    _is_ours = True
+    with ExitStack() as undo:
+        if is_local:
+            undo.enter_context(_on_this_machine_alone(ray))
+        undo.callback(ray.shutdown)  # of a start that is interrupted too
+        try:
+            with Hold("the start of Ray") if is_local else nullcontext():
+                ray.init(logging_level="error", log_to_driver=False, address=address or "local", **own)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            if is_local:
+                raise
+            raise ConnectionError(f"no Ray cluster answers at {address!r}: {str(error).splitlines()[0]}") from error
+        if is_local and not _is_loopback(ray.get_runtime_context().gcs_address):
+            warnings.warn(
+                f"this version of Ray ({ray.__version__}) lets other machines reach its ports, which have no password: "
+                "whoever reaches them runs code here. Close them in the firewall",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        _is_ours = True
+        try:
+            yield ray
+        finally:
+            _is_ours = False
+
+
+@contextmanager
+def _on_this_machine_alone(ray: Any) -> Iterator[None]:
+    """Where Ray starts a cluster that listens on 127.0.0.1: a port of Ray has no password and runs what it is sent."""
+    constants = ray._private.ray_constants  # where the variable was read when Ray was imported
+    before, was_enabled = os.environ.get(CLUSTER_VARIABLE), getattr(constants, "ENABLE_RAY_CLUSTER", None)
+    os.environ[CLUSTER_VARIABLE] = "0"
+    constants.ENABLE_RAY_CLUSTER = False
     try:
-        yield ray
+        yield
     finally:
-        _is_ours = False
-        ray.shutdown()
+        constants.ENABLE_RAY_CLUSTER = was_enabled
+        if before is None:
+            del os.environ[CLUSTER_VARIABLE]
+        else:
+            os.environ[CLUSTER_VARIABLE] = before
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether an address ``ip:port`` is one of this machine alone."""
+    return address.rpartition(":")[0].strip("[]").removeprefix("::ffff:") in ("127.0.0.1", "localhost", "::1")
 
 
 def _knock(address: str) -> None:

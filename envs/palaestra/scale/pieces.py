@@ -25,6 +25,7 @@ from palaestra.core.run.opponents import MOST_POLICY_BYTES, SUFFIXES, FunctionOp
 from palaestra.evaluation.matches import match_seeds, play_seeds, set_players
 from palaestra.game import Row
 from palaestra.players.named_players import named_player
+from palaestra.scale.cluster import import_ray
 
 FEWEST, MOST, A_SIDE = 25, 512, 8
 """Matches of a piece, at least and at most, and pieces of a side between these bounds: a match takes microseconds to
@@ -264,7 +265,7 @@ def _arrived(travelled: Any, folder: Path) -> Any:
         return named_player(travelled) if isinstance(travelled, str) else travelled
     content = travelled.content
     if not isinstance(content, bytes):
-        content = importlib.import_module("ray").get(content)
+        content = import_ray().get(content)
     folder.mkdir()
     path = folder / travelled.name
     path.write_bytes(content)
