@@ -320,6 +320,47 @@ def test_importing_palaestra_loads_no_compiler_learner_engine_or_window():
     assert json.loads(run.stdout) == []
 
 
+# Half of such a library does not survive Ctrl-C: its next import fails in this process.
+ONCE = {"jsbsim", "llvmlite", "matplotlib", "mujoco", "numba", "onnxruntime", "pygame", "ray", "safetensors", "scipy",
+        "sentence_transformers", "stable_baselines3", "tensordict", "torch", "torchrl", "transformers"}  # fmt: skip
+# Where they may be imported without: what `compiler.compiling` is around, and programs, which end by Ctrl-C.
+HELD_BY_CALLERS = ("core/compile", "cli", "testing")
+
+
+def imports_that_ctrl_c_breaks(source: str) -> list[tuple[int, str]]:
+    """Line and name of each import of such a library outside of ``with Importing(...)`` and ``if TYPE_CHECKING``."""
+    found: list[tuple[int, str]] = []
+
+    def look(node: ast.AST) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            return
+        if isinstance(node, ast.With) and any("Importing(" in ast.unparse(item) for item in node.items):
+            return
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names += [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        found.extend((node.lineno, name) for name in names if name.partition(".")[0] in ONCE)  # type: ignore[attr-defined]
+        for child in ast.iter_child_nodes(node):
+            look(child)
+
+    look(ast.parse(source))
+    return found
+
+
+def test_a_library_is_imported_where_ctrl_c_waits():
+    assert imports_that_ctrl_c_breaks("def f():\n    try:\n        import torch.nn\n    except ImportError: ...") == [
+        (3, "torch.nn")
+    ]
+    assert imports_that_ctrl_c_breaks("import_module('ray')\nfrom numba import njit") == [(1, "ray"), (2, "numba")]
+    assert imports_that_ctrl_c_breaks("with Importing('torch'):\n    import torch\nimport json") == []
+    root = SOURCES["palaestra"]
+    for file in python_files(root):
+        if not str(file.relative_to(root)).startswith(HELD_BY_CALLERS):
+            found = imports_that_ctrl_c_breaks(file.read_text(encoding="utf-8"))
+            assert not found, f"{file.relative_to(root)}: import {found} in `with Importing(...)`, see palaestra.game"
+
+
 def is_private(name: str) -> bool:
     """Whether a leading underscore marks the name as private; ``__init__`` and the like are public."""
     return name.startswith("_") and not name.endswith("__") and name.strip("_") != ""

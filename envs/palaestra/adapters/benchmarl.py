@@ -28,16 +28,16 @@ from collections.abc import Callable
 from typing import Any
 
 from palaestra import registry
+from palaestra.game import Importing
 
-try:
+with Importing(
+    "benchmarl",
+    "palaestra.adapters.benchmarl needs BenchMARL, which is not installed: pip install benchmarl",
+):
     from benchmarl.environments.common import TaskClass
     from tensordict import TensorDictBase
     from torchrl.data import Categorical, Composite
     from torchrl.envs import EnvBase
-except ImportError as error:
-    raise ImportError(
-        "palaestra.adapters.benchmarl needs BenchMARL, which is not installed: pip install benchmarl"
-    ) from error
 
 from palaestra.adapters.torchrl import TorchRLEnv
 

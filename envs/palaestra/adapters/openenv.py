@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from palaestra import jsonable
+from palaestra.game import Importing
 from palaestra.wrappers.transcript import text_env
 
-try:
+with Importing(
+    "openenv",
+    "palaestra.adapters.openenv needs OpenEnv, which is not installed: pip install openenv",
+):
     from openenv.core.env_server import Action, Environment, Observation, State
-except ImportError as error:
-    message = "palaestra.adapters.openenv needs OpenEnv, which is not installed: pip install openenv"
-    raise ImportError(message) from error
 
 
 class TextAction(Action):

@@ -26,15 +26,15 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra import registry
+from palaestra.game import Importing
 
-try:
+with Importing(
+    "ray",
+    'palaestra.adapters.rllib needs RLlib, which is not installed: pip install "ray[rllib]" (it brings its own '
+    "version of Gymnasium)",
+):
     from ray.rllib.env.multi_agent_env import MultiAgentEnv
     from ray.tune.registry import register_env
-except ImportError as error:
-    raise ImportError(
-        'palaestra.adapters.rllib needs RLlib, which is not installed: pip install "ray[rllib]" (it brings its own '
-        "version of Gymnasium)"
-    ) from error
 
 MASK_KEYS = ("observations", "action_mask")
 """Names of the parts of an observation that RLlib's action masking module reads."""

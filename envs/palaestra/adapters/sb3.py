@@ -33,16 +33,15 @@ from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.rng import check_seed
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
-from palaestra.game import check_flag
+from palaestra.game import Importing, check_flag
 from palaestra.players.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 
-try:
+with Importing(
+    "stable_baselines3",
+    'palaestra.adapters.sb3 needs Stable-Baselines3, which is not installed: pip install "palaestra[baselines]"',
+):
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv
-except ImportError as error:
-    raise ImportError(
-        'palaestra.adapters.sb3 needs Stable-Baselines3, which is not installed: pip install "palaestra[baselines]"'
-    ) from error
 
 
 def as_vec_env(

@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 from palaestra import jsonable
+from palaestra.game import Importing
 from palaestra.wrappers.transcript import Message, text_env
 
-try:
+with Importing(
+    "skyrl_gym",
+    "palaestra.adapters.skyrl needs SkyRL-gym, which is not installed: pip install skyrl-gym",
+):
     from skyrl_gym.envs.base_text_env import BaseTextEnv
-except ImportError as error:
-    raise ImportError(
-        "palaestra.adapters.skyrl needs SkyRL-gym, which is not installed: pip install skyrl-gym"
-    ) from error
 
 
 class TextEnv(BaseTextEnv):

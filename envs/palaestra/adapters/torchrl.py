@@ -36,16 +36,16 @@ from palaestra import registry
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form, blocks_of
 from palaestra.core.run.simulation import Simulation
+from palaestra.game import Importing
 
-try:
+with Importing(
+    "torchrl",
+    "palaestra.adapters.torchrl needs TorchRL, which is not installed: pip install torchrl tensordict",
+):
     import torch
     from tensordict import TensorDict, TensorDictBase
     from torchrl.data import Composite
     from torchrl.envs import EnvBase
-except ImportError as error:
-    raise ImportError(
-        "palaestra.adapters.torchrl needs TorchRL, which is not installed: pip install torchrl tensordict"
-    ) from error
 
 from palaestra.adapters.torchrl_groups import Group, flags, unbounded
 

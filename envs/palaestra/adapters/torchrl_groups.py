@@ -8,9 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
-from torchrl.data import Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Block, Form, observation_views, of_role
@@ -19,6 +17,11 @@ from palaestra.core.faces.masks import Masks
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec import spaces as spaces_of
 from palaestra.core.spec.actions import ActionError, write_actions
+from palaestra.game import Importing
+
+with Importing("torchrl"):
+    import torch
+    from torchrl.data import Bounded, Categorical, Composite, MultiCategorical, TensorSpec, Unbounded
 
 
 class Group:

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-try:
+from palaestra.game import Importing
+
+with Importing(
+    "xuance",
+    "palaestra.adapters.xuance needs XuanCe, which is not installed: pip install xuance",
+):
     from xuance.environment import RawMultiAgentEnv
-except ImportError as error:
-    raise ImportError("palaestra.adapters.xuance needs XuanCe, which is not installed: pip install xuance") from error
 
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.game import Importing
+
 NO_LIBRARY = 'live models need transformers: pip install "palaestra[text]"'
 END = b""
 """In place of the bytes of a token: it ends the text."""
@@ -32,10 +34,8 @@ def import_transformers() -> Any:
     Raises:
         ImportError: It is not installed; says how to.
     """
-    try:
+    with Importing("transformers", NO_LIBRARY):
         import transformers
-    except ImportError as error:
-        raise ImportError(NO_LIBRARY) from error
     return transformers
 
 
@@ -108,7 +108,8 @@ class Expert:
         Raises:
             ValueError: There is no such model in the folder.
         """
-        import torch
+        with Importing("torch"):
+            import torch
 
         library = import_transformers()
         try:
@@ -131,7 +132,8 @@ class Expert:
 
         The text is read alone: what other lanes read does not change a bit of it.
         """
-        import torch
+        with Importing("torch"):
+            import torch
 
         with torch.inference_mode():
             logits = self.network(input_ids=torch.tensor([self.encode(text)]), use_cache=False).logits[0, -1]
@@ -199,6 +201,7 @@ class ModelsDigest:
 
 def library_version() -> str:
     """Versions of the libraries: `palaestra.game.Game.engine_version`."""
-    import torch
+    with Importing("torch"):
+        import torch
 
     return f"transformers-{import_transformers().__version__} torch-{torch.__version__}"

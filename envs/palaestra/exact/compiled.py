@@ -8,10 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-
-from palaestra.core.compile import compiler, numba_cache
+from palaestra.core.compile import compiler
 from palaestra.core.compile.linker import jit_disabled
+from palaestra.game import Importing
+
+with Importing("numba"):
+    import numba
+
+    from palaestra.core.compile import numba_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,7 +38,7 @@ def inner(function: Function) -> Function:
 def _compiled(function: Function, options: dict[str, Any]) -> Function:
     """Compiles with the disk cache where one can be written, else without."""
     function.__qualname__ = f"{function.__name__}_{_digest}"  # the cache's key
-    dispatcher = numba.njit(**options)(function)
+    dispatcher = compiler.compile_whole(numba.njit(**options)(function))
     if not jit_disabled():
         with contextlib.suppress(RuntimeError):  # no folder: each process compiles
             numba_cache.keep(dispatcher)

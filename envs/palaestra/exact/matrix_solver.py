@@ -17,6 +17,7 @@ import numpy as np
 
 from palaestra.core.short_repr import short_repr
 from palaestra.exact.simplex import HIGHS, METHODS, bracket, solve_matrices
+from palaestra.game import Importing
 
 LOOSE = 1e-9
 """Relative gap that is not accepted from our own simplex method."""
@@ -136,13 +137,12 @@ def highs(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float, float]:
     Raises:
         ImportError: scipy is missing.
     """
-    try:
+    missing = (
+        "a matrix game is too ill-conditioned for the built-in simplex method, and the second solver needs scipy: "
+        'pip install "palaestra[exact]"'
+    )
+    with Importing("scipy", missing):
         from scipy.optimize import linprog
-    except ImportError as error:
-        raise ImportError(
-            "a matrix game is too ill-conditioned for the built-in simplex method, and the second solver needs scipy: "
-            'pip install "palaestra[exact]"'
-        ) from error
     m, n = a.shape
     least = a.min()
     span = (a - least).max() or 1.0

@@ -19,6 +19,7 @@ import numpy as np
 from palaestra.core.run.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
 from palaestra.core.spec.actions import ActionTable
 from palaestra.exact.positions import Board, PositionTable
+from palaestra.game import Importing
 
 BATCH = 8192
 """Positions that a policy is shown at once."""
@@ -391,7 +392,8 @@ def _ask_opponent(side: Team, policy: Opponent, sim: Any) -> Any:
 
 def _ask_module(side: Team, module: Any, choose: Choose, sim: Any) -> list[np.ndarray]:
     """Logits or action values of a torch module on observations ``[n, A_team, size]``; illegal ones left out."""
-    import torch
+    with Importing("torch"):
+        import torch
 
     legal = _legal_choices(side, sim)
     with torch.no_grad():
@@ -412,7 +414,8 @@ def _ask_module(side: Team, module: Any, choose: Choose, sim: Any) -> list[np.nd
 
 def _ask_sb3(side: Team, model: Any, choose: Choose | None, sim: Any) -> list[np.ndarray]:
     """Distribution of a Stable-Baselines3 policy, on the whole team's observation or on each agent's."""
-    import torch
+    with Importing("torch"):
+        import torch
 
     observations = _rows(side, sim)
     n, count, size = observations.shape

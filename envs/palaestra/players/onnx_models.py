@@ -16,6 +16,7 @@ import numpy as np
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError, read_limited
+from palaestra.game import Importing
 from palaestra.players.array_models import ArrayModel
 from palaestra.players.errors import first_line
 from palaestra.players.model_player import ModelPlayer
@@ -104,12 +105,9 @@ def runtime() -> Any:
     Raises:
         ImportError: It is not installed.
     """
-    try:
+    missing = 'a policy in the format ONNX needs onnxruntime, which is not installed: pip install "palaestra[onnx]"'
+    with Importing("onnxruntime", missing):
         import onnxruntime  # pyright: ignore[reportMissingImports] (an extra)
-    except ImportError as error:
-        raise ImportError(
-            'a policy in the format ONNX needs onnxruntime, which is not installed: pip install "palaestra[onnx]"'
-        ) from error
     kinds = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
     arena = onnxruntime.OrtArenaCfg({"max_mem": WORK_BYTES, "arena_extend_strategy": 1})  # 1: what is asked for
     onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", *kinds), arena)

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
 
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.game import Importing
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit, probabilities
 from palaestra.players.views import TeamView, space_text
+
+with Importing("torch"):
+    import torch
 
 NO_DISTRIBUTION = "the model gives no distribution to draw from: deterministic=True"
 

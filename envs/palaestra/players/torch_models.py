@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.game import Importing
 from palaestra.players.array_models import ArrayModel
+
+with Importing("torch"):
+    import torch
 
 
 class TorchModel(ArrayModel):

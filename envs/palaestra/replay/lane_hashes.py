@@ -28,6 +28,7 @@ from palaestra.core.compile.compiler import announcement, compile_cached, made_w
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.compile.reachable import code_digest
 from palaestra.core.rng import GOLDEN, mix64
+from palaestra.game import Importing
 from palaestra.replay.file import RESET, STEP
 
 SET = 2
@@ -163,7 +164,8 @@ def compiled_calls() -> tuple[Callable[..., int], Callable[..., bool]]:
     """
     if jit_disabled():
         return _quiet(begin_call), _quiet(finish_call)
-    import numba
+    with Importing("numba"):
+        import numba
 
     scope = dict(globals())
     for function in (mix64, word_sums, number_sums):

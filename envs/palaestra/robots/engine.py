@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.spec.fields import member_offset
-from palaestra.game import Game
+from palaestra.game import Game, Importing
 
 DIVERGED = "diverged"
 """Field of the match record, float64: 1 from the period on in which MuJoCo has given the match up."""
@@ -71,11 +71,9 @@ def import_mujoco() -> Any:
     Raises:
         ImportError: It is not installed; the message names the extra that brings it.
     """
-    try:
+    with Importing("mujoco", 'robots need MuJoCo 3.17 or newer: pip install "palaestra[robots]"'):
         import mujoco
         import mujoco.batch
-    except ImportError as error:
-        raise ImportError('robots need MuJoCo 3.17 or newer: pip install "palaestra[robots]"') from error
     return mujoco
 
 

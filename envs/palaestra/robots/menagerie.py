@@ -12,6 +12,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from palaestra.game import Importing
 from palaestra.robots.engine import import_mujoco
 
 PREFIX = "menagerie:"
@@ -28,10 +29,8 @@ def find(body: str) -> Any:
         ImportError: The package is missing; the message says how to install it.
         ValueError: No such quadruped.
     """
-    try:
+    with Importing("mujoco_menagerie", f'body="{body}" needs MuJoCo Menagerie: pip install mujoco-menagerie'):
         package: Any = importlib.import_module("mujoco_menagerie")
-    except ImportError as error:
-        raise ImportError(f'body="{body}" needs MuJoCo Menagerie: pip install mujoco-menagerie') from error
     name = body.removeprefix(PREFIX)
     known = [robot.name for robot in package.robots("quadruped")]
     if name not in known:

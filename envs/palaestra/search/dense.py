@@ -27,6 +27,7 @@ import numpy as np
 from palaestra.core.compile import compiler
 from palaestra.core.files import write_atomically
 from palaestra.core.spec.factories import load
+from palaestra.game import Importing
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Gives one embedding each text, ``[n, d]``."""
@@ -162,10 +163,8 @@ class _Model:
 
 @lru_cache(maxsize=4)
 def _model(folder: Path, digest: str) -> _Model:
-    try:
+    with Importing("sentence_transformers", f"{folder} needs Sentence Transformers: pip install 'palaestra[text]'"):
         from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports] (an extra)
-    except ImportError as error:
-        raise ImportError(f"{folder} needs Sentence Transformers: pip install 'palaestra[text]'") from error
     try:
         model: Any = SentenceTransformer(str(folder), local_files_only=True)
     except (OSError, ValueError, KeyError) as error:

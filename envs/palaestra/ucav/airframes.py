@@ -21,7 +21,7 @@ from typing import Any
 
 from palaestra.core.compile.disk_cache import folder_problem
 from palaestra.core.files import write_atomically
-from palaestra.game import check_word
+from palaestra.game import Importing, check_word
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,9 @@ def import_jsbsim() -> Any:
     Raises:
         ImportError: It is not installed; the message names the extra that brings it.
     """
-    try:
+    missing = 'the aircraft of palaestra fly with JSBSim, which is not installed: pip install "palaestra[flight]"'
+    with Importing("jsbsim", missing):
         import jsbsim
-    except ImportError as error:
-        raise ImportError(
-            'the aircraft of palaestra fly with JSBSim, which is not installed: pip install "palaestra[flight]"'
-        ) from error
     return jsbsim
 
 

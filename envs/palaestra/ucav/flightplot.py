@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palaestra.game import Game
+from palaestra.game import Game, Importing
 from palaestra.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.ucav.mapview import scene_of
 from palaestra.ucav.records import match_time_s, outcome, stack_records
@@ -39,10 +39,8 @@ def plot_flight(game: Game, records: Iterable[np.void] | np.ndarray, title: str 
     Raises:
         ImportError: Matplotlib is missing.
     """
-    try:
+    with Importing("matplotlib", 'plots need Matplotlib: pip install "palaestra[render]"'):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('plots need Matplotlib: pip install "palaestra[render]"') from error
     flight = stack_records(records)
     times = np.array([match_time_s(game, s) for s in flight])
     figure = Figure((11.0, 6.2), dpi=110, layout="constrained")

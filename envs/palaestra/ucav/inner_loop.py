@@ -16,7 +16,7 @@ import numpy as np
 import palaestra_assets
 from palaestra.core.files import LONGEST_LINE, FileError, open_regular, printable
 from palaestra.core.spec.fields import record_dtype
-from palaestra.game import Continuous, Field
+from palaestra.game import Continuous, Field, Importing
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.networks import WIDEST, Network, make_network, mlp
 from palaestra.kernels.scalars import clip
@@ -176,10 +176,8 @@ def load_inner_loop(inner_loop: str) -> Network:
 
 
 def _layers(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    try:
+    with Importing("safetensors", 'a learned inner loop needs safetensors: pip install "palaestra[flight]"'):
         from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise ImportError('a learned inner loop needs safetensors: pip install "palaestra[flight]"') from error
     try:
         with safe_open(path, "numpy") as file:
             names = sorted(file.keys())

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.compile.interrupts import Importing
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.rules import Game
 
@@ -49,10 +50,8 @@ class Screen:
         picture = sim.render(lane)
         if mode == "rgb_array":
             return picture
-        try:
+        with Importing("pygame", 'render_mode="human" needs pygame: pip install "palaestra[render]"'):
             import pygame
-        except ImportError as error:
-            raise ImportError('render_mode="human" needs pygame: pip install "palaestra[render]"') from error
         size = (picture.shape[1], picture.shape[0])
         if self._window is None:
             pygame.display.init()
@@ -69,7 +68,8 @@ class Screen:
     def close(self) -> None:
         """Closes the window; may be called twice."""
         if self._window is not None:
-            import pygame
+            with Importing("pygame"):
+                import pygame
 
             pygame.display.quit()
             self._window = None
