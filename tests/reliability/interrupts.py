@@ -1,11 +1,17 @@
 """Interrupts simulations at random moments and looks whether they are whole afterwards, or say that they are not.
 
     python tests/reliability/interrupts.py [--interrupts 200] [--seed 0] [--kinds NAME ...]
+    python tests/reliability/interrupts.py --first-calls 50
 
 An alarm whose handler raises, or a SIGINT, ends a verb somewhere. Then the simulation must have the bits of a twin that
 was never disturbed, as before the verb or as after it, at once and in the decisions that follow; or the next verb
 raises: `InterruptedCallError`, after which a reset or a restore must lead back to the bits of the twin, or the error of
 a closed simulation. Anything else is wrong. Exit status 1 if anything was wrong or a verb hung.
+
+``--first-calls`` interrupts the first call of a process instead: ``import palaestra``, make, and 20 steps, at moments
+spread evenly over its time, each in a new process, from another one, with and without a cache of compiled games; every
+third time twice in quick succession. The same call again, in the same process, must play what an undisturbed process
+plays, and nothing may be left behind: no half-written file, process or shared memory.
 """
 
 from __future__ import annotations
@@ -14,12 +20,14 @@ import argparse
 import faulthandler
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +47,88 @@ HANG_SECONDS = 120.0
 BEFORE, AFTER, TORN, CLOSED, WRONG = "as before", "as after", "torn", "closed", "WRONG"
 OUTCOMES = (BEFORE, AFTER, TORN, CLOSED, WRONG)
 VERBS = ("step", "step", "step", "reset", "reset some", "restore", "snapshot", "set_parameters", "load_states", "seed")
+
+
+FIRST_CALLS = {
+    "make": """env = gymnasium.make(id, **keywords)
+env.action_space.seed(1)
+seen = [env.reset(seed=1)[0]]
+for _ in range(20):
+    seen += env.step(env.action_space.sample())[:4]
+    if any(seen[-2:]):
+        seen.append(env.reset()[0])""",
+    "make_vec": """env = gymnasium.make_vec(id, num_envs=3, **keywords)
+env.action_space.seed(1)
+seen = [env.reset(seed=1)[0]]
+for _ in range(20):
+    seen += env.step(env.action_space.sample())[:4]""",
+    "make_batch": """env = palaestra.make_batch(id, num_envs=3, **keywords)
+env.reset(seed=1)
+seen = []
+for _ in range(20):
+    env.step()
+    seen += [env.states.tobytes(), env.rewards.tobytes()]""",
+    "parallel_env": """env = palaestra.registry.make_parallel(id, **keywords)
+for k, agent in enumerate(env.possible_agents):
+    env.action_space(agent).seed(k)
+seen = [sorted(env.reset(seed=1)[0].items())]
+for _ in range(20):
+    if not env.agents:
+        env.reset()
+    seen += map(sorted, map(dict.items, env.step({a: env.action_space(a).sample() for a in env.agents})[:4]))""",
+}
+"""The first call of a process by face."""
+PROGRAM = """
+import hashlib, multiprocessing, sys
+first_call, id, keywords = {call!r}, {id!r}, {keywords!r}
+def call():
+    import palaestra, gymnasium, numpy
+    numpy.set_printoptions(threshold=sys.maxsize, floatmode="unique")
+    names = dict(globals(), palaestra=palaestra, gymnasium=gymnasium)
+    exec(first_call, names)
+    names["env"].close()
+    return hashlib.sha256(repr(names["seen"]).encode()).hexdigest()
+if __name__ == "__main__":
+    print("begin", flush=True)
+    interrupts = 0
+    while True:
+        try:
+            played = call()
+            break
+        except KeyboardInterrupt:
+            interrupts += 1
+    left = len(multiprocessing.active_children())
+    print("end", interrupts, left, played, flush=True)
+"""
+"""A process that is interrupted, and calls again."""
+
+
+class FirstCall(NamedTuple):
+    """The first call of a process, and whether the cache has the compiled game."""
+
+    face: str
+    id: str
+    keywords: dict[str, Any]
+    is_warm: bool
+
+    def __str__(self) -> str:
+        """For tables."""
+        words = " ".join(f"{name}={value}" for name, value in self.keywords.items())
+        return f"{self.face} {self.id.partition('/')[2]} {words}".strip() + (", warm" if self.is_warm else ", cold")
+
+
+FIRST_KINDS = (
+    FirstCall("make", "palaestra/CartPole-v0", {}, False),
+    FirstCall("make_vec", "palaestra/TeamTag-v0", {}, False),
+    FirstCall("make_batch", "palaestra/Skirmish-3m-v0", {}, False),
+    FirstCall("parallel_env", "palaestra/TeamPong-v0", {}, False),
+    FirstCall("make_vec", "palaestra/CartPole-v0", {"workers": 2}, False),
+    FirstCall("make", "palaestra/UcavTrack-v0", {}, True),
+    FirstCall("make_batch", "palaestra/MaHalfCheetah-v0", {}, True),
+    FirstCall("make_vec", "palaestra/UcavDogfight-v1", {}, True),
+    FirstCall("parallel_env", "palaestra/GraphPursuit-v0", {}, True),
+    FirstCall("make_batch", "palaestra/CartPole-v0", {"workers": 2}, True),
+)
 
 
 class Alarm(Exception):
@@ -250,16 +340,94 @@ def run(kind: str, interrupts: int, seed: int) -> Trial:
     return trial
 
 
+def first_call(kind: FirstCall, cache: str, delays_s: tuple[float, ...] = ()) -> tuple[str, str, float]:
+    """Interrupts a process after so many seconds of its first call, and after more.
+
+    Args:
+        kind: The call.
+        cache: Folder of compiled games.
+        delays_s: Before each interrupt.
+
+    Returns:
+        Its last line, what it wrote to the standard error output, and the seconds that it took.
+    """
+    program = Path(cache) / "program.py"
+    program.write_text(
+        PROGRAM.format(call=FIRST_CALLS[kind.face], id=kind.id, keywords=kind.keywords), encoding="utf-8"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, str(program)], env=environment, start_new_session=True, **pipes) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        start = time.perf_counter()
+        for delay_s in delays_s:
+            time.sleep(delay_s)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: its workers receive it too
+        try:
+            out, errors = process.communicate(timeout=HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            out, errors = process.communicate()
+            errors += "\nit hung"
+    return out.strip(), errors.strip(), time.perf_counter() - start
+
+
+def wrong_after(kind: FirstCall, warm: str, delays_s: tuple[float, ...], undisturbed: str) -> tuple[int, str]:
+    """How many interrupts a first call has raised, and what was wrong afterwards; empty if nothing was."""
+    with tempfile.TemporaryDirectory() as cold:
+        cache = warm if kind.is_warm else cold
+        out, errors, _ = first_call(kind, cache, delays_s)
+        left = [path.name for path in Path(cache).rglob("*.tmp.*")]
+    word, raised, processes, played = out.split() if len(out.split()) == 4 else ("", "0", "0", "")
+    if word != "end":
+        return int(raised), f"it did not play: {out}\n{errors[-4000:]}"
+    if played != undisturbed:
+        return int(raised), "it plays something else"
+    if left or processes != "0" or "leaked" in errors or "Traceback" in errors:
+        return int(raised), f"it left files {left}, {processes} processes\n{errors[-4000:]}"
+    return int(raised), ""
+
+
+def run_first_calls(moments: int, kinds: tuple[FirstCall, ...] = FIRST_KINDS) -> list[str]:
+    """Interrupts first calls at so many moments in all, prints a line for each kind and returns what was wrong."""
+    wrong: list[str] = []
+    total: Counter[str] = Counter()
+    for number, kind in enumerate(kinds):
+        outcomes: Counter[str] = Counter()
+        with tempfile.TemporaryDirectory() as warm:
+            if kind.is_warm:
+                first_call(kind, warm)
+            out, _, seconds = first_call(kind, warm)
+            undisturbed = out.split()[-1]
+            own = len(range(number, moments, len(kinds)))
+            for k in range(own):
+                delay_s = (k + 0.5) / own * seconds
+                raised, problem = wrong_after(kind, warm, (delay_s, 0.05)[: 1 + (k % 3 == 2)], undisturbed)
+                outcomes[WRONG if problem else "works" if raised else "too late"] += 1
+                if problem:
+                    wrong.append(f"{kind}, interrupted after {delay_s:.2f} s: {problem}")
+        total += outcomes
+        print(f"{kind!s:40}{seconds:6.1f} s  {dict(outcomes)}", flush=True)
+    print(f"{total.total()} moments: the next call works in {total['works'] + total['too late']}; {dict(total)}")
+    return wrong
+
+
 def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--interrupts", type=int, default=200, help="of each kind (default 200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), metavar="NAME")
+    parser.add_argument("--first-calls", type=int, metavar="MOMENTS", help="interrupt first calls instead")
     parser.add_argument("--verbose", action="store_true", help="say why simulations were closed")
     args = parser.parse_args()
+    if args.first_calls is not None:
+        wrong = run_first_calls(args.first_calls)
+        print("\n".join(wrong))
+        return 1 if wrong else 0
     print(f"{'kind':26}{'interrupts':>11}" + "".join(f"{outcome:>11}" for outcome in OUTCOMES), flush=True)
-    wrong: list[str] = []
+    wrong = []
     for kind in args.kinds:
         trial = run(kind, args.interrupts, args.seed)
         counts = "".join(f"{trial.outcomes[outcome]:>11}" for outcome in OUTCOMES)
