@@ -14,8 +14,9 @@ from games.play import python
 
 from palaestra.cli.warm import play_one_decision
 from palaestra.core.compile import binder, linker
-from palaestra.core.compile.late import LateFunction
+from palaestra.core.compile.late import LateCode, LateFunction
 from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Choice, Field, Game, Role, late
 
@@ -235,8 +236,18 @@ def test_an_interrupted_compilation_is_an_interrupt(anew: None, monkeypatch: pyt
         patch.setattr(binder, "_load", interrupted)
         with pytest.raises(KeyboardInterrupt, match="while 'dance' was compiled"):
             played(sim, "dance")
+        with pytest.raises(InterruptedCallError, match=r"interrupted step \(by KeyboardInterrupt\)"):
+            sim.step()
     twin = KernelSimulation(game(inside), 1, compiled=False)
-    assert played(KernelSimulation(game(), 1), "dance") == played(twin, "dance")
+    assert played(sim, "dance") == played(twin, "dance")
+
+
+@compiled_only
+def test_what_an_interrupt_keeps_from_being_compiled_is_not_called(anew: None, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(LateCode, "_compile_in_match", lambda self: 0)  # as where it ends before its first line
+    sim = KernelSimulation(game(), 1)
+    with pytest.raises(KeyboardInterrupt, match="before 'dance' was compiled"):
+        played(sim, "dance")
 
 
 def interrupted(*arguments: Any) -> Any:
