@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 import inspect
 import re
 import warnings
@@ -285,19 +286,18 @@ def _title(entry: Row, game: Game, keywords: Mapping[str, Any]) -> str:
 
 def _simulation_kind(game: Game, options: dict[str, Any]) -> Any:
     """The class that plays a game; takes ``workers`` out of the options where there are none."""
+    if options.get("workers"):
+        return _loaded("palaestra.core.run.workers:ProcessSimulation")
+    options.pop("workers", None)
+    kind = "kernel:KernelSimulation" if game.physics is None else "physics:PhysicsSimulation"
+    return _loaded(f"palaestra.core.run.{kind}")
+
+
+@functools.cache
+def _loaded(name: str) -> Any:
+    """What ``"module:name"`` names; the module is imported where Ctrl-C waits."""
     with Hold("the import of palaestra"):
-        if options.get("workers"):
-            from palaestra.core.run.workers import ProcessSimulation
-
-            return ProcessSimulation
-        options.pop("workers", None)
-        if game.physics is not None:
-            from palaestra.core.run.physics import PhysicsSimulation
-
-            return PhysicsSimulation
-        from palaestra.core.run.kernel import KernelSimulation
-
-        return KernelSimulation
+        return factories.load(name)
 
 
 def _options(id: str, keywords: dict[str, Any]) -> dict[str, Any]:
@@ -409,42 +409,36 @@ def make_env(game_id: str, **keywords: Any) -> Any:
 
     The id is not named ``id``: `gymnasium.make_vec` hands all registered keywords to `gymnasium.make` beside its own.
     """
-    with Hold("the import of palaestra"):
-        from palaestra.core.faces.gym_env import GameEnv
-
+    face_class = _loaded("palaestra.core.faces.gym_env:GameEnv")
     if "copy" in keywords:
         raise TypeError("copy= is for gymnasium.make_vec: a single match always hands out copies")
     _without_autoreset(keywords, "gymnasium.make")
     sim, face = against(game_id, 1, {**keywords, "autoreset_mode": "off"})
-    return _made(GameEnv, sim, **face)
+    return _made(face_class, sim, **face)
 
 
 @short_traceback
 def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""
-    with Hold("the import of palaestra"):
-        from gymnasium.vector import AutoresetMode
+    from gymnasium.vector import AutoresetMode
 
-        from palaestra.core.faces.vector_env import GYMNASIUM_MODES, GameVectorEnv
-
+    modes, face_class = (_loaded(f"palaestra.core.faces.vector_env:{n}") for n in ("GYMNASIUM_MODES", "GameVectorEnv"))
     if (steps := keywords.get("max_episode_steps")) is not None:
         gymnasium.logger.warn(
             f"max_episode_steps={steps} sets the horizon of the rules here, while gymnasium.make wraps a TimeLimit "
             "around them, which tells no winner: say max_cycles= on every face"
         )
     mode = keywords.pop("autoreset_mode", None)
-    names: dict[Any, Any] = {v: k for k, v in GYMNASIUM_MODES.items()}
+    names: dict[Any, Any] = {v: k for k, v in modes.items()}
     mode = "next_step" if mode is None else names.get(mode, mode) if isinstance(mode, AutoresetMode) else mode
     sim, face = against(game_id, num_envs, {**keywords, "autoreset_mode": mode})
-    return _made(GameVectorEnv, sim, **face)
+    return _made(face_class, sim, **face)
 
 
 @short_traceback
 def make_parallel(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point; keywords as for `GameParallelEnv` and `make_batch`."""
-    with Hold("the import of palaestra"):
-        from palaestra.core.faces.parallel_env import GameParallelEnv
-
+    face_class = _loaded("palaestra.core.faces.parallel_env:GameParallelEnv")
     for name in GYMNASIUM_KEYWORDS:
         if name in keywords:
             raise TypeError(f"{name}= is for Gymnasium; a ParallelEnv takes opponents={{team: player}}")
@@ -453,15 +447,13 @@ def make_parallel(game_id: str, **keywords: Any) -> Any:
     options = _options(game_id, keywords)
     game, form, parameters = _rules(game_id, keywords)
     sim = _simulation(game_id, game, 1, parameters, {**options, "autoreset_mode": "off"}, keywords)
-    return _made(GameParallelEnv, sim, name=zoo_name(game_id), observation=form, **face)
+    return _made(face_class, sim, name=zoo_name(game_id), observation=form, **face)
 
 
 def make_aec(game_id: str, **keywords: Any) -> Any:
     """PettingZoo's entry point for agents that are asked one after the other; keywords as for `make_parallel`."""
-    with Hold("the import of palaestra"):
-        from palaestra.core.faces.aec_env import GameAECEnv
-
-    return GameAECEnv(make_parallel(game_id, **keywords))
+    face_class = _loaded("palaestra.core.faces.aec_env:GameAECEnv")
+    return face_class(make_parallel(game_id, **keywords))
 
 
 def zoo_name(id: str) -> str:

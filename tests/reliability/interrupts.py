@@ -79,7 +79,8 @@ for _ in range(20):
 }
 """The first call of a process by face."""
 PROGRAM = """
-import hashlib, multiprocessing, sys
+import hashlib, multiprocessing, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may have been started in the background
 first_call, id, keywords = {call!r}, {id!r}, {keywords!r}
 def call():
     import palaestra, gymnasium, numpy

@@ -24,6 +24,7 @@ ROOT = FOLDER.parents[1]
 PASSED = ROOT / "build" / "reliability.txt"
 COMMANDS = (
     "interrupts.py --interrupts 40 --seed {day}",
+    "interrupts.py --first-calls 50",
     "mutated_files.py --files 1000 --seed {day}",
     "full_disk.py",
     "killed_trainings.py --kills 4 --seed {day}",

@@ -69,17 +69,26 @@ def _import_numba() -> None:
     *Coverage*: numba tells a running measurement which lines it compiled. None runs where nothing has imported it.
     *SciPy*, when `numba.np.arraymath` is imported, for `np.cov`: what needs SciPy imports it when it is compiled.
     """
-    if "numba" not in sys.modules:
-        is_hidden = "coverage" not in sys.modules
-        if is_hidden:
-            sys.modules["coverage"] = None  # type: ignore[assignment] (an import of it fails)
-        try:
-            import numba  # noqa: F401
-        finally:
-            if is_hidden:
-                del sys.modules["coverage"]
-    if "numba.np.arraymath" in sys.modules:
+    if "numba.np.arraymath" not in sys.modules:
+        with Hold("the import of numba"):
+            _import_without_coverage()
+            _import_without_scipy()
+
+
+def _import_without_coverage() -> None:
+    if "numba" in sys.modules:
         return
+    is_hidden = "coverage" not in sys.modules
+    if is_hidden:
+        sys.modules["coverage"] = None  # type: ignore[assignment] (an import of it fails)
+    try:
+        import numba.core.cpu  # noqa: F401
+    finally:
+        if is_hidden:
+            del sys.modules["coverage"]
+
+
+def _import_without_scipy() -> None:
     with contextlib.suppress(ImportError, AttributeError):  # another numba: it imports SciPy, as it would without us
         from numba.np import linalg
 

@@ -201,8 +201,7 @@ def link(game: Game, compiled: bool = True) -> Kernel:
     """
     if _around.get() is not None and not compiled:
         return _link(game, False, _around.get())
-    with Hold(f"the linking of {game.name}"):
-        return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
+    return remembered(("kernel", game, compiled), lambda: _link(game, compiled))
 
 
 @contextlib.contextmanager
@@ -244,10 +243,10 @@ def _link(game: Game, compiled: bool, around: Around | None = None) -> Kernel:
             builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks, around)
             return builder, {n: builder.driver(getattr(batch_loop, n), bound, repr(key)) for n in names}
 
-        kernel = Kernel(game, digest, build)
         if around is not None:
-            return kernel
-        _linked[key] = kernel
+            return Kernel(game, digest, build)
+        with Hold(f"the linking of {game.name}"):
+            _linked[key] = Kernel(game, digest, build)
     return _linked[key]
 
 
