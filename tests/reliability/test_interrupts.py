@@ -17,3 +17,11 @@ def test_an_interrupted_simulation_is_whole_or_says_that_it_is_not(kind: str):
     assert trial.wrong == []
     assert trial.outcomes.total() in (10, 50)
     assert trial.outcomes[interrupts.WRONG] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
+@pytest.mark.parametrize("is_warm", [True, False])
+def test_after_an_interrupted_first_call_the_next_one_works(is_warm: bool):
+    kind = interrupts.FirstCall("make", "palaestra/CartPole-v0", {}, is_warm)
+    assert interrupts.run_first_calls(3, (kind,)) == []
