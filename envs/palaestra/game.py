@@ -7,7 +7,7 @@ family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` w
 from palaestra.core.compile.interrupts import Importing
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
-from palaestra.core.keywords import check_count, check_flag, check_word, shares_keywords
+from palaestra.core.keywords import any_text, check_count, check_flag, check_word, names_files, shares_keywords
 from palaestra.core.rng import integer, script_integer, script_uniform, uniform
 from palaestra.core.spec.actions import offer
 from palaestra.core.spec.catalog import Page, Preset, Row, presets
@@ -44,11 +44,13 @@ __all__ = [
     "SavingEngine",
     "Table",
     "TextSpace",
+    "any_text",
     "check_count",
     "check_flag",
     "check_word",
     "integer",
     "late",
+    "names_files",
     "native",
     "offer",
     "presets",

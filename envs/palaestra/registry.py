@@ -18,11 +18,12 @@ import pettingzoo
 from palaestra import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
 from palaestra.core.compile.diagnosis import short_traceback
 from palaestra.core.compile.interrupts import Hold
-from palaestra.core.keywords import nearest
+from palaestra.core.file_keywords import hold_files, refusal
+from palaestra.core.keywords import declared_words, nearest
 from palaestra.core.run import recipes
 from palaestra.core.spec import factories
 from palaestra.core.spec.catalog import by_page
-from palaestra.game import Game, Page, Row, check_count, check_flag, check_word
+from palaestra.game import Game, Page, Row, any_text, check_count, check_flag, check_word
 
 if TYPE_CHECKING:
     from palaestra.core.run.simulation import Simulation
@@ -215,6 +216,28 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
             unknown_keyword(name, everything, f"keyword of {id}")
     game, form = game.shown_as(observation)
     return game, form, parameters
+
+
+def refused_keyword(id: Any, keywords: Any) -> str | None:
+    """Why keywords that somebody else wrote cannot be given to `make` without trust in the author; None if they can.
+
+    For what was found in a file, before anything is made of it: a text of theirs may be imported, called, opened or
+    downloaded. Which keywords name such things the factory declares, see `palaestra.game.names_files`.
+
+    Args:
+        id: Registered id. Of what is none here nothing is declared.
+        keywords: By name.
+    """
+    return refusal(keywords, {**_declared(id), "observation": any_text})  # "name:flat", see Game.shown_as
+
+
+def held_keywords(id: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords as a file holds them: with the content of the files that they name, where the game takes it."""
+    return hold_files(keywords, lambda **given: make_game(id, **given), _declared(id))
+
+
+def _declared(id: Any) -> Mapping[str, Any]:
+    return declared_words(factories.load(row(id).factory)) if isinstance(id, str) and id in ROWS else {}
 
 
 def _refuse_if_it_names_a_representation(name: str, value: Any, game: Game) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from palaestra.core import files
-from palaestra.core.file_keywords import path_in
 from palaestra.core.files import (
     FileError,
     TextFile,
@@ -224,10 +223,3 @@ def test_plain_names_are_shown_as_they_are() -> None:
     assert [printable_name(name) for name in ("grid:10x10", "dungeons:2x9[1]", "a b", "\x1b")] == [
         *("grid:10x10", "dungeons:2x9[1]", "'a b'", "'\\x1b'")
     ]
-
-
-def test_what_looks_like_a_path() -> None:
-    names = ("3m", "smac-4.10", "grid:10x10", "dungeons:2x60:7", "mix:0.5", "", "red")
-    assert not any(map(path_in, names))
-    assert all(map(path_in, ("a.json", "/etc/passwd", "..\\x", "//host/share", "a.edges", "~/x", "x/\n")))
-    assert path_in({"maps": ["3m", ["4m", {"a": "b.txt"}]]}) == "b.txt"

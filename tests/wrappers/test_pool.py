@@ -20,6 +20,7 @@ from palaestra.game import Game
 from palaestra.wrappers import SelfPlayPool, pool
 
 MELEE = "pool/Melee-v0"
+SEARCH = "palaestra/SearchQA-2Hop-v0"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 
 
@@ -364,7 +365,6 @@ def test_a_file_with_something_wrong_is_an_error_that_names_it(
         {"members": [{"file": "a/../../secret.zip", "matches": 0, "points": 0}]},
         {"members": [{"file": "\\\\attacker\\share\\x.zip", "matches": 0, "points": 0}]},
         {"members": [{"file": "//attacker/share/x.zip", "matches": 0, "points": 0}]},
-        {"keywords": {"level": "../secret.json"}},
     ],
 )
 def test_the_file_of_a_pool_opens_no_files_elsewhere(tmp_path: Path, changes: dict[str, Any]):
@@ -374,6 +374,42 @@ def test_the_file_of_a_pool_opens_no_files_elsewhere(tmp_path: Path, changes: di
         SelfPlayPool.load(tmp_path / "pool.json")
     with pytest.raises(FileError, match=r"secret|x\.zip|level"):
         SelfPlayPool.load(tmp_path / "pool.json", trust_paths=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"keywords": {"level": "../secret.json"}}, "level names '../secret.json'"),
+        ({"keywords": {"level": [{"a": "antigravity:fly"}]}}, "level names 'antigravity:fly'"),
+        ({"id": SEARCH, "keywords": {"world": "example", "retriever": "antigravity:fly"}}, "retriever names"),
+        ({"id": SEARCH, "keywords": {"world": "folder"}}, "world names 'folder'"),
+        ({"id": SEARCH, "retriever": "antigravity:fly", "world": "example"}, "retriever, world is no part of it"),
+        ({"keywords": {"../secret": 1}}, "the name of no keyword"),
+        ({"keywords": ["level"]}, "not a mapping"),
+        ({"id": ["x"], "keywords": {"level": "a:b"}}, "level names"),
+        ({"members": [{"file": "pool.json", "matches": 0, "points": 0}]}, "pools for members"),
+        ({"members": [{"file": "link/x.zip", "matches": 0, "points": 0}]}, "outside its folder"),
+        ({"members": [{"file": "\0x.zip", "matches": 0, "points": 0}]}, "outside its folder"),
+        ({"members": [{"file": "\ud800.zip", "matches": 0, "points": 0}]}, "outside its folder|there is no|no file"),
+    ],
+)
+def test_the_file_of_a_pool_runs_and_opens_nothing_of_the_user(tmp_path: Path, changes: dict[str, Any], named: str):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link").symlink_to("/etc")
+    saved: dict[str, Any] = {"id": MELEE, "team": "blue", "members": [], "keywords": {}}
+    path = tmp_path / "folder" / "pool.json"
+    path.write_text(json.dumps({**saved, **changes}), encoding="utf-8")
+    with pytest.raises(FileError, match=rf"pool\.json: .*({named})"):
+        SelfPlayPool.load(path)
+    with pytest.raises(FileError, match=rf"pool\.json: .*({named})"):
+        gymnasium.make(MELEE, opponent=str(path))
+
+
+def test_a_name_that_stands_twice_in_the_file_of_a_pool_is_refused(tmp_path: Path):
+    text = '{"id": "' + MELEE + '", "members": [], "keywords": {}, "keywords": {"level": 1}}'
+    (tmp_path / "pool.json").write_text(text, encoding="utf-8")
+    with pytest.raises(FileError, match=r"pool\.json: .*'keywords' stands twice"):
+        SelfPlayPool.load(tmp_path / "pool.json")
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from palaestra import registry
 from palaestra.core.archive import Archive
-from palaestra.core.file_keywords import file_of, path_in, plain_file
-from palaestra.core.files import FileError, printable, write_atomically
+from palaestra.core.file_keywords import parse_json, plain_file
+from palaestra.core.files import FileError, write_atomically
 from palaestra.core.short_repr import short_repr
 
 MAGIC = "palaestra replay"
@@ -74,6 +75,7 @@ class Replay:
         outputs: float32 ``[steps, N, W]``, what players computed, in the order of ``output_columns``, agent by agent.
             They decide nothing: nobody verifies them.
         path: The file that it was read from, for messages.
+        is_trusted: Whether its keywords may name code, files, folders and models: not where somebody else wrote it.
     """
 
     id: str
@@ -102,6 +104,7 @@ class Replay:
     checks: np.ndarray
     outputs: np.ndarray
     path: str = ""
+    is_trusted: bool = True
 
     def __repr__(self) -> str:
         """One line."""
@@ -162,7 +165,7 @@ ARRAYS: dict[str, str] = {
     "outputs": "<f4",
 }
 """Arrays of the archive and their types."""
-HEADER = tuple(f.name for f in fields(Replay) if f.name not in ARRAYS and f.name != "path")
+HEADER = tuple(f.name for f in fields(Replay) if f.name not in (*ARRAYS, "path", "is_trusted"))
 COUNTS = ("num_envs", "check_every")
 NAMES = ("teams", "end_reasons")
 MAPPINGS = ("keywords", "players", "outside", "output_columns")
@@ -175,12 +178,13 @@ def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
 
     Args:
         path: The file.
-        trust_paths: Take keywords that name files, which the game then opens. A recording holds the content of a map, a
-            ruleset or a graph; paths are left where a game takes nothing else.
+        trust_paths: Take keywords that name files, folders, code or models, which the game then opens, imports and
+            calls: only if you know who wrote the file. A recording holds the content of a map, a ruleset or a graph;
+            paths are left where a game takes nothing else.
 
     Raises:
-        ReplayError: The file is damaged, cut off, too large, something else, of another format, or names files; the
-            message gives the reason.
+        ReplayError: The file is damaged, cut off, too large, something else, of another format, or its keywords may
+            name files or code; the message gives the reason.
         OSError: It cannot be read.
     """
     try:
@@ -190,13 +194,23 @@ def load(path: str | Path, *, trust_paths: bool = False) -> Replay:
         raise
     except FileError as error:
         raise ReplayError(f"{path} is no replay of palaestra, or it is damaged or cut off ({error})") from error
-    named = None if trust_paths else path_in(replay.keywords)
-    if named is not None:
-        raise ReplayError(
-            f"{path}: its keywords name the file {printable(named)}, which it does not hold: if you trust it to open "
-            "files of yours, load(..., trust_paths=True) or palaestra replay --trust-paths"
-        )
+    replay = replace(replay, is_trusted=trust_paths)
+    check_keywords(replay)
     return replay
+
+
+def check_keywords(replay: Replay) -> None:
+    """Refuses keywords that could open a file of the user or run code; `load` has called it for ids known then.
+
+    Raises:
+        ReplayError: Names the file, the keyword and what to do.
+    """
+    reason = None if replay.is_trusted else registry.refused_keyword(replay.id, replay.keywords)
+    if reason is not None:
+        raise ReplayError(
+            f"{replay.path}: {reason}: if you trust its author to open files of yours and to run code, "
+            "load(..., trust_paths=True) or palaestra replay --trust-paths"
+        )
 
 
 def _read(archive: Archive) -> Replay:
@@ -244,7 +258,7 @@ def _read(archive: Archive) -> Replay:
 def _parse(text: bytes, path: Path) -> dict[str, Any]:
     """The header's JSON, if it is that of a replay of this format."""
     try:
-        header = json.loads(text.decode(), object_hook=file_of)
+        header = parse_json(text.decode())
     except FileError as error:
         raise ReplayError(f"{path} is damaged: {error}") from error
     except (ValueError, RecursionError, MemoryError) as error:

@@ -15,7 +15,7 @@ from palaestra.core.files import printable_error
 from palaestra.core.run.simulation import MODES, Simulation
 from palaestra.game import Game
 from palaestra.replay.changes import ChangePlayer
-from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError
+from palaestra.replay.file import LARGEST, STEP, Replay, ReplayError, check_keywords
 from palaestra.replay.lane_hashes import SET
 from palaestra.replay.player_texts import player_texts
 from palaestra.replay.provenance import engine_key
@@ -122,6 +122,7 @@ def _named(replay: Replay) -> Iterator[None]:
 
 
 def _fitting(replay: Replay) -> Game:
+    check_keywords(replay)  # the id may have been registered after the file was read
     made = f"the replay was recorded by palaestra {replay.palaestra}, this is {__version__}"
     try:
         game, _ = registry.make_game(replay.id, **replay.keywords)

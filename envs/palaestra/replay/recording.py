@@ -14,13 +14,12 @@ import numpy as np
 from palaestra import __version__, make_batch
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.compile.identity import rules_digest
-from palaestra.core.file_keywords import file_of, hold_files, plain_file
+from palaestra.core.file_keywords import parse_json, plain_file
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.recorder_protocol import Call
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.snapshot import Snapshot
-from palaestra.game import Game
-from palaestra.registry import make_game
+from palaestra.registry import held_keywords, make_game
 from palaestra.replay.changes import (
     Change,
     change,
@@ -260,9 +259,8 @@ def record(
 
 def _held(id: str, keywords: Mapping[str, Any], sim: Simulation) -> dict[str, Any]:
     """The keywords with the content of files, if it is that of which the simulation was made."""
-    made: list[Game] = []
-    held = hold_files(keywords, lambda **given: made.append(make_game(id, **given)[0]))
-    if made and rules_digest(made[0]) != rules_digest(sim.game):
+    held = held_keywords(id, keywords)
+    if held != keywords and rules_digest(make_game(id, **held)[0]) != rules_digest(sim.game):
         raise ReplayError("a file that the simulation was made of has changed since: make it again, then record")
     return held
 
@@ -272,7 +270,7 @@ def _plain(keywords: Mapping[str, Any], id: str) -> dict[str, Any]:
     plain = {}
     for name, value in keywords.items():
         try:
-            plain[name] = json.loads(json.dumps(value, default=_plain_value), object_hook=file_of)
+            plain[name] = parse_json(json.dumps(value, default=_plain_value))
         except TypeError as error:
             raise ReplayError(
                 f"{id} was made with {name}={value!r}, which a file cannot hold: a replay needs numbers, strings, "

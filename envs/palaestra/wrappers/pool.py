@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.file_keywords import file_of, hold_files, path_in, plain_file
-from palaestra.core.files import FileError, printable, printable_error, read_text, write_atomically
+from palaestra.core.file_keywords import parse_json, plain_file
+from palaestra.core.files import FileError, printable, printable_error, printable_name, read_text, write_atomically
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 from palaestra.core.run.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
 from palaestra.core.spec.action_shapes import actions_by_role
@@ -28,6 +28,8 @@ MATCH, MEMBER, OWN = range(3)
 NO_MEMBER = -1.0
 LARGEST_FILE = 10_000_000
 """Bytes of a pool's file that are read: some 50,000 members."""
+SAVED = {"id", "team", "draw", "latest_share", "exponent", "room"}
+"""What the file of a pool says besides its members and the keywords of the game."""
 LARGEST_EXPONENT = 1e6
 LARGEST_ROOM = 100_000
 """Numbers that members may remember in each lane."""
@@ -58,10 +60,15 @@ class PoolFile:
         return pool
 
 
-def _is_elsewhere(name: str) -> bool:
-    """Whether a path leads out of the folder that it begins in, on any system."""
+def _is_elsewhere(name: str, folder: Path) -> bool:
+    """Whether a path leads out of a folder, on any system, by its own words or by a link."""
     parts = PureWindowsPath(name)  # knows both separators
-    return bool(parts.anchor) or ".." in parts.parts
+    if parts.anchor or ".." in parts.parts:
+        return True
+    try:
+        return not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(folder))
+    except ValueError:  # no name of a file
+        return True
 
 
 def read_file(path: Path) -> PoolFile:
@@ -281,7 +288,7 @@ class SelfPlayPool:
         saved = {
             "id": self.id,
             "team": self.team,
-            "keywords": hold_files(self.keywords, lambda **keywords: registry.make_game(self.id, **keywords)),
+            "keywords": registry.held_keywords(self.id, self.keywords),
             "draw": self.draw,
             "latest_share": self.latest_share,
             "exponent": self.exponent,
@@ -300,29 +307,40 @@ class SelfPlayPool:
 
         Args:
             path: The file.
-            trust_paths: Take members outside the folder of the file, and keywords that name files.
+            trust_paths: Take members outside the folder of the file, and keywords that name files, folders, code or
+                models, which the game then opens, imports and calls: only if you know who wrote the file.
 
         Raises:
             FileError: It cannot be read, is not the file of a pool, has numbers that cannot be, a member's file is gone
-                or is no policy, or it names files elsewhere.
+                or is no policy, or it names files elsewhere or may name code.
         """
+        from palaestra import registry
+
         path = Path(path)
         text = read_text(path, LARGEST_FILE)
         try:
-            saved = json.loads(text, object_hook=file_of)
+            saved = parse_json(text)
             members, keywords = saved.pop("members"), saved.pop("keywords")
+            if unknown := sorted(set(saved) - SAVED):  # the rest would be keywords of the game
+                raise ValueError(f"{', '.join(map(printable_name, unknown[:3]))} is no part of it")
             names = [member["file"] for member in members]
             files = [path.parent / name for name in names]
             matches, points = (np.array([m[name] for m in members], np.float64) for name in ("matches", "points"))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             reason = f"no {printable(error)}" if isinstance(error, KeyError) else printable_error(error)
             raise FileError(f"{path}: is not the file of a pool ({reason}): write one by SelfPlayPool.save") from error
-        named = None if trust_paths else path_in(keywords) or next(filter(_is_elsewhere, names), None)
-        if named is not None:
-            raise FileError(
-                f"{path}: names the file {printable(named)} outside its folder: if you trust it to open your files, "
-                "SelfPlayPool.load(..., trust_paths=True)"
-            )
+        if not trust_paths:
+            elsewhere = next((name for name in names if _is_elsewhere(name, path.parent)), None)
+            reason = None if elsewhere is None else f"names the file {printable(elsewhere)} outside its folder"
+            if any(
+                name.lower().endswith(".json") for name in names
+            ):  # each of them may name a thousand more, or this one
+                reason = reason or "has pools for members"
+            if (reason := reason or registry.refused_keyword(saved.get("id"), keywords)) is not None:
+                raise FileError(
+                    f"{path}: {reason}: if you trust its author to open files of yours and to run code, "
+                    "SelfPlayPool.load(..., trust_paths=True)"
+                )
         if matches.ndim != 1 or not ((points >= 0.0) & (points <= matches) & (matches < math.inf)).all():
             raise FileError(
                 f"{path}: a member has results that cannot be (matches {matches.tolist()!s:.200}, points "
@@ -331,7 +349,9 @@ class SelfPlayPool:
             )
         try:
             pool = cls(**saved, **keywords, members=files)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except ImportError:
+            raise  # names what is to be installed
+        except Exception as error:  # the factory of a game, which may be a third party's, gets the keywords of the file
             raise FileError(f"{path}: {printable_error(error)}") from error
         pool.matches, pool.points = matches, points
         return pool

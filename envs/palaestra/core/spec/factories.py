@@ -17,6 +17,7 @@ import numpy as np
 
 from palaestra.core.file_keywords import with_contents
 from palaestra.core.files import TextFile
+from palaestra.core.keywords import any_text, declared_words
 from palaestra.core.spec.rules import Game
 
 MOST_GAMES = 64
@@ -69,7 +70,7 @@ def make(factory: Callable[..., Game], keywords: Mapping[str, Any], is_preset: b
         is_preset: Keep the game for ever: there are only as many as registered ids.
     """
     try:
-        key = (factory, _key(dict(keywords)))
+        key = (factory, _keys(factory, keywords))
         hash(key)
     except (TypeError, RecursionError):  # a list may hold itself
         return _made(factory, keywords)
@@ -88,7 +89,8 @@ def make_again(recipe: Recipe) -> Game:
     A path stands for the file that it names here if that has the same content, else for the content that travels.
     """
     factory, keywords, contents = pickle.loads(recipe.content)
-    game = make(factory, keywords if with_contents(keywords) == contents else contents)
+    here = with_contents(keywords, declared_words(factory))
+    game = make(factory, keywords if here == contents else contents)
     living[recipe.token] = game
     return game
 
@@ -109,28 +111,38 @@ def _recipe(factory: Callable[..., Game], keywords: dict[str, Any]) -> Recipe | 
     Such are factories and keywords that cannot be pickled, and what stands in ``__main__``: workers have another one.
     """
     try:
-        content = pickle.dumps((factory, keywords, with_contents(keywords)))
+        content = pickle.dumps((factory, keywords, with_contents(keywords, declared_words(factory))))
     except Exception:  # keywords of anybody
         return None
     return None if b"__main__" in content else Recipe(secrets.token_hex(8), content)
 
 
-def _key(value: Any) -> Any:
+def _keys(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Any:
+    """What distinguishes keywords, in their order, which may be that of a game's units.
+
+    Raises:
+        TypeError: A value may change.
+    """
+    prose = {name for name, words in declared_words(factory).items() if words is any_text}
+    return tuple((name, _key(value, name not in prose)) for name, value in keywords.items())
+
+
+def _key(value: Any, may_be_path: bool) -> Any:
     """What distinguishes values; 1, 1.0 and True are three, a list and a tuple of the same members are one.
 
     Raises:
         TypeError: The value may change.
     """
     if isinstance(value, str | PurePath):
-        return (type(value), value, _stamp(value))
+        return (type(value), value, _stamp(value) if may_be_path else None)
     if value is None or isinstance(value, bool | int | float | complex | bytes | np.number | np.bool_ | enum.Enum):
         return (type(value), repr(value))  # repr: -0.0 is not 0.0, and nan is nan
     if isinstance(value, TextFile):
         return value
     if isinstance(value, list | tuple):
-        return (tuple, *(_key(member) for member in value))
-    if isinstance(value, dict):  # in its order, which may be that of a game's units
-        return (dict, *((_key(name), _key(member)) for name, member in value.items()))
+        return (tuple, *(_key(member, may_be_path) for member in value))
+    if isinstance(value, dict):  # in its order, too
+        return (dict, *((_key(name, may_be_path), _key(member, may_be_path)) for name, member in value.items()))
     raise TypeError(f"{type(value).__name__} may change")
 
 
