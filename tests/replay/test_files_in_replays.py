@@ -14,13 +14,16 @@ from reliability.forge import forge
 
 import palaestra
 import palaestra_assets
+from palaestra import registry
 from palaestra.cli import main
 from palaestra.core.files import FileError, TextFile
+from palaestra.core.spec import factories
 from palaestra.replay import Recorder, ReplayError, load, record, verify
 
 BATTLE, HUNT, DRAWN = "palaestra/Skirmish-3m-v0", "palaestra/GraphPursuit-v0", "palaestra/SkirmishUnshaped-Maps-v0"
 EDGES = "a b\nb c\nc d\nd a\nd e\n"
 OPENS_A_PATH = "test/OpensAPath-v0"
+CITY = TextFile("city", EDGES)
 SECRET = "the_password_is_swordfish"
 
 
@@ -110,6 +113,12 @@ def test_pathlib_paths_are_held_too(files: dict[str, str], tmp_path: Path):
         (HUNT, {"graph": ["grid:3x3", [["SECRET"]]]}),
         (DRAWN, {"maps": ["3m", "SECRET"]}),
         (OPENS_A_PATH, {"level": "SECRET"}),
+        (OPENS_A_PATH, {"level": {"file": "city", "sha256": CITY.digest, "text": CITY.text}}),
+        ("palaestra/SearchQA-2Hop-v0", {"world": "example", "retriever": "antigravity:fly"}),
+        ("palaestra/SearchQA-2Hop-v0", {"world": "passages", "questions": ["questions"]}),
+        ("palaestra/LLMEnsemble-v0", {"live": ["model", "gpt2"]}),
+        ("palaestra/UcavDogfight-v1", {"inner_loop": "weights"}),
+        ("palaestra/QuadGate2-v0", {"body": "menagerie:unitree_go2"}),
         (BATTLE, {"SECRET": 1}),
         (BATTLE, {"map": {"file": "SECRET", "sha256": "", "text": 3}}),
     ],
@@ -120,8 +129,11 @@ def test_a_replay_opens_no_file_of_the_user(tmp_path: Path, id: str, keywords: d
     record("palaestra/TeamPong-v0", max_cycles=1).save(tmp_path / "honest.npz")
     words = json.loads(json.dumps(keywords).replace("SECRET", str(secret)))
     forge(tmp_path / "honest.npz", tmp_path / "forged.npz", {"id": id, "keywords": words})
+    factories.load(registry.row(id).factory)  # to read the file this is imported, as it declares what names files
     watched.clear()
-    with pytest.raises(ReplayError, match=r"forged\.npz: its keywords name the file .*--trust-paths") as refusal:
+    with pytest.raises(
+        ReplayError, match=rf"forged\.npz: .*({next(iter(keywords))}|keyword).*--trust-paths"
+    ) as refusal:
         load(tmp_path / "forged.npz")
     assert SECRET not in str(refusal.value)
     assert [Path(path).name for path in watched] == ["forged.npz"]

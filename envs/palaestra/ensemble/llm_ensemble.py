@@ -95,7 +95,7 @@ import numpy as np
 from palaestra.ensemble import ensemble_rules as rules
 from palaestra.ensemble.ensemble_rules import LOGIT, MOST_DOMAINS, MOST_EXPERTS, Agents, EnsembleWorld
 from palaestra.ensemble.recordings import Recording, read_recording
-from palaestra.game import Game, check_count, check_word
+from palaestra.game import Game, check_count, check_word, names_files
 
 Numbers = Sequence[float]
 
@@ -112,6 +112,7 @@ LEAST_SHARE = 1e-9
 """Takes the place of skills of 0 in logarithms."""
 
 
+@names_files(recorded=(), live=(), prompts=())
 def game(
     agents: Agents = "one",
     skill: Sequence[Numbers] | None = None,

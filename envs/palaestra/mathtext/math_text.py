@@ -98,7 +98,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from palaestra.game import Field, Game, Role, check_count, check_word
+from palaestra.game import Field, Game, Role, any_text, check_count, check_word, names_files
 from palaestra.mathtext import math_rules
 from palaestra.mathtext.math_codec import MathCodec
 from palaestra.mathtext.math_language import (
@@ -131,6 +131,7 @@ INFO = (
 )
 
 
+@names_files(prompt=any_text)
 def game(
     task: str = "arith",
     operations: int | Sequence[int] = DEFAULT_OPERATIONS,

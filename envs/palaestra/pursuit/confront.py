@@ -73,13 +73,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Parameter, Representation, Role, check_count, check_word, integer
+from palaestra.game import (
+    Choice,
+    Field,
+    Game,
+    Parameter,
+    Representation,
+    Role,
+    check_count,
+    check_word,
+    integer,
+    names_files,
+)
 from palaestra.kernels.inlining import inlined
 from palaestra.pursuit import confront_scripts, graph_sight
 from palaestra.pursuit.confront_scripts import AHEAD, NOBODY
 from palaestra.pursuit.graph_ground import FAR, NO_NODE, ground_of
 from palaestra.pursuit.graph_pursuit import TRAIL, node_representation
-from palaestra.pursuit.graphs import MOST_NODES, class_of, read
+from palaestra.pursuit.graphs import MOST_NODES, class_of, is_family, read
 
 RED, BLUE = 0, 1
 WIPED_OUT = 2
@@ -404,6 +415,7 @@ def mirror(agents: int, states: Any, actions: Any) -> None:
     actions["unit"][:, : 2 * agents] = actions["unit"][:, exchanged]
 
 
+@names_files(graph=is_family)
 def game(
     graph: Any = "grid:8x8",
     red: int = 3,

@@ -105,7 +105,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from palaestra.core.files import printable_name
-from palaestra.game import Field, Game, Parameter, Representation, Role, check_count, check_word, uniform
+from palaestra.game import (
+    Field,
+    Game,
+    Parameter,
+    Representation,
+    Role,
+    any_text,
+    check_count,
+    check_word,
+    names_files,
+    uniform,
+)
 from palaestra.pursuit import graph_sight, pursuit_scripts
 from palaestra.pursuit.codec import GraphCodec
 from palaestra.pursuit.enumeration import counting
@@ -121,7 +132,7 @@ from palaestra.pursuit.graph_ground import (
     members_of_solve,
     with_solutions,
 )
-from palaestra.pursuit.graphs import Graph, class_of, read
+from palaestra.pursuit.graphs import Graph, class_of, is_family, read
 
 Order = Literal["simultaneous", "alternating"]
 Starts = Literal["any", "together", "winnable"]
@@ -397,6 +408,7 @@ def parameters_of(pool: Sequence[Graph], fewest: int, fixed: tuple[int, int] | N
     )
 
 
+@names_files(graph=is_family, exits=any_text)
 def game(
     graph: Any = "grid:10x10",
     pursuers: int = 2,

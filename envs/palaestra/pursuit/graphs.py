@@ -334,6 +334,12 @@ def _pair(edge: Sequence[int] | np.ndarray) -> str:
     return "-".join(str(int(node)) for node in edge)
 
 
+def is_family(name: str) -> bool:
+    """Whether a text has the form of a family's name, which `by_name` makes: no file is opened for it."""
+    found = NAME.fullmatch(name)
+    return found is not None and found["family"] in FAMILIES
+
+
 def by_name(name: str) -> Iterator[Graph]:
     """The graphs of a family's name, as ``"grid:10x10"``, ``"petersen"`` or ``"regular:200x4:7"`` with a seed.
 

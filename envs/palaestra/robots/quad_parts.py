@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, check_word, uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, check_word, names_files, uniform
 from palaestra.robots import menagerie
 from palaestra.robots.engine import DIVERGED, Copy, Scale, version
 from palaestra.robots.parts import INF, RobotKeywords, draw_factor, draw_noise, free_copies, scales_of
@@ -43,6 +43,7 @@ NOISE = np.array([0.02] * 3 + [0.1] * 3 + [0.1] * 3 + [0.01] * 12 + [0.5] * 12 +
 """Most noise of each with ``sensor_noise=1``, in their units."""
 
 
+@names_files(body=("own",))
 @dataclass(frozen=True)
 class QuadKeywords(RobotKeywords):
     """Keywords that all games of quadrupeds have.

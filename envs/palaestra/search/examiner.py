@@ -106,7 +106,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, get_args
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, check_count, check_word
+from palaestra.game import Choice, Field, Game, Parameter, Role, any_text, check_count, check_word, names_files
 from palaestra.search import examiner_turns as rules
 from palaestra.search import search_qa, turns
 from palaestra.search.examiner_codec import ExaminerCodec
@@ -127,6 +127,7 @@ INFO = (
 )
 
 
+@names_files(prompt=any_text)
 def game(
     form: Form = "tokens",
     entities: int = 24,

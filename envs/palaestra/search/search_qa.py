@@ -97,7 +97,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import palaestra_assets
-from palaestra.game import Field, Game, Parameter, Role, check_count, check_flag, check_word
+from palaestra.game import Field, Game, Parameter, Role, any_text, check_count, check_flag, check_word, names_files
 from palaestra.search import sources, turns
 from palaestra.search.dense import DenseIndex, RetrieverDigest
 from palaestra.search.dense_codec import DenseTurnCodec
@@ -136,6 +136,7 @@ INFO = (
 )
 
 
+@names_files(world=WORLDS, questions=(), retriever=("bm25",), prompt=any_text)
 def game(
     world: str = "fresh",
     questions: str | None = None,

@@ -67,11 +67,12 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.files import TextSource
-from palaestra.game import Game, check_count, check_flag, check_word
+from palaestra.game import Game, check_count, check_flag, check_word, names_files
 from palaestra.skirmish import orders, smac_view
 from palaestra.skirmish.battle_records import MOST_CHANGES
 from palaestra.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, in_order_of, make_game
-from palaestra.skirmish.maps import BattleMap, Side, load
+from palaestra.skirmish.maps import BattleMap, Side, is_bundled, load
+from palaestra.skirmish.ruleset import is_bundled_ruleset
 
 REWARDS = (SMAC, SPARSE)
 RACES = {
@@ -98,6 +99,7 @@ USE = (orders.BOOST, *(orders.JUMP + k for k in range(4)))
 TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
 
+@names_files(map=is_bundled, ruleset=is_bundled_ruleset)
 def battle(
     map: TextSource = "3m", reward: str = "smac", smac_rules: bool = False, ruleset: TextSource | None = None
 ) -> Game:
@@ -214,6 +216,7 @@ def _repeated(side: Side, count: int) -> Side:
     return dataclasses.replace(side, units=side.units[:1] * count, **more)
 
 
+@names_files(map=is_bundled)
 def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     """SkirmishWaves: battles with reinforcements, each an agent with a name of its own.
 
@@ -249,6 +252,7 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     return make_game([load(map)], Variant(reward))
 
 
+@names_files(map=is_bundled)
 def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
     """SkirmishAbilities: what a unit can do changes during a match.
 
@@ -284,6 +288,7 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
     return make_game([load(map)], Variant(reward, red_orders=USE, abilities=ABILITIES[when]))
 
 
+@names_files(maps=is_bundled)
 def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
     """SkirmishMaps: each match is on another map, with another number of units.
 
@@ -323,6 +328,7 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
     return make_game([load(name) for name in maps], Variant(reward))
 
 
+@names_files(map=is_bundled)
 def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
     """SkirmishTurncoats: units change sides during a match.
 
@@ -361,6 +367,7 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
     )
 
 
+@names_files(map=is_bundled, ruleset=is_bundled_ruleset)
 def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
 

@@ -279,6 +279,11 @@ def names() -> tuple[str, ...]:
     return bundled(FOLDER)
 
 
+def is_bundled(name: str) -> bool:
+    """Whether a text is the name of a bundled map, SMAC's or ours."""
+    return name in bundled(FOLDER) or name in bundled(SCENARIOS)
+
+
 def load(name_or_path: TextSource, ruleset: TextSource | Ruleset | None = None) -> BattleMap:
     """Reads a map.
 

@@ -318,6 +318,11 @@ def names() -> tuple[str, ...]:
     return bundled(FOLDER)
 
 
+def is_bundled_ruleset(name: str) -> bool:
+    """Whether a text is the name of a bundled ruleset."""
+    return name in names()
+
+
 def load(name_or_path: TextSource) -> Ruleset:
     """Reads a ruleset.
 

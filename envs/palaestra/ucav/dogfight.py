@@ -114,7 +114,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, shares_keywords, uniform
+from palaestra.game import Field, Game, Parameter, Role, check_word, names_files, shares_keywords, uniform
 from palaestra.kernels.scalars import clip
 from palaestra.ucav.autopilot import AUTOPILOT, steer
 from palaestra.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
@@ -432,6 +432,7 @@ def exchange(by_stick: bool, states: Any, actions: Any) -> None:
         states[name] = np.zeros((), states.dtype[name].base)
 
 
+@names_files(inner_loop=("pid", "ppo"))
 @dataclass(frozen=True)
 class DogfightKeywords(FlightKeywords):
     """Keywords of games of two aircraft.
