@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,7 +17,7 @@ from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Game
 from palaestra.testing import Subject
 
-DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
+DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING = (
     "faults/Duel-v0",
     "faults/Apart-v0",
     "faults/Tug-v0",
@@ -24,6 +25,7 @@ DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE = (
     "faults/Crowd-v0",
     "faults/HalfDocumented-v0",
     "faults/Callable-v0",
+    "faults/Opening-v0",
 )
 COURIERS, REACH = "tests/Couriers-v0", "tests/Reach-v0"
 FACES = ("batch", "env", "vec", "parallel", "aec")
@@ -89,6 +91,13 @@ def look_outside(s: Any, world: Any, observations: Any, scratch: Any) -> None:
     s.health[0] = s.health[4]
 
 
+def opening_duel(size: int = 2, level: str | None = None) -> Game:
+    """A factory that opens what a keyword names, and does not declare it."""
+    if level is not None:
+        Path(level).read_text(encoding="utf-8")
+    return broken_games.duel()
+
+
 def games() -> None:
     """Registers the games."""
     register(DUEL, "testing.broken_games:duel")
@@ -101,11 +110,12 @@ def games() -> None:
         CALLABLE, entry_point=lambda **keywords: registry.make_env(**keywords), kwargs={"game_id": CALLABLE}
     )
     register(CALLABLE, "testing.broken_games:tug")
+    register(OPENING, opening_duel)
 
 
 def no_games() -> None:
     """Takes them back: other tests look at all ids."""
-    for id in (DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE):
+    for id in (DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING):
         registry.ROWS.pop(id, None)
         gymnasium.registry.pop(id, None)
 
@@ -122,6 +132,12 @@ FAULTS = [
         "the dead have rewards of their own",
         lambda: Subject(APART, fault=broken_games.SOUND),
         r"lane \d+, \w+_\d gets .* after it has left the match",
+    ),
+    Fault(
+        "keywords_that_name_files_are_declared",
+        "the factory opens a file whose name is an undeclared keyword",
+        lambda: Subject(OPENING),
+        r"level=.*palaestra_canary.* reaches open: declare .*@names_files\(level=",
     ),
 ]
 

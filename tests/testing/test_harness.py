@@ -164,6 +164,7 @@ def test_a_preset_is_held_to_what_an_id_has_of_its_own():
         "faces_agree",
         "observations_are_in_spaces",
         "documentation_is_complete",
+        "keywords_that_name_files_are_declared",
     ]
     report = check(ID, "preset")
     assert report.passed, str(report)
