@@ -7,7 +7,15 @@ family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` w
 from palaestra.core.compile.interrupts import Importing
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
-from palaestra.core.keywords import any_text, check_count, check_flag, check_word, names_files, shares_keywords
+from palaestra.core.keywords import (
+    any_text,
+    check_count,
+    check_flag,
+    check_template,
+    check_word,
+    names_files,
+    shares_keywords,
+)
 from palaestra.core.rng import integer, script_integer, script_uniform, uniform
 from palaestra.core.spec.actions import offer
 from palaestra.core.spec.catalog import Page, Preset, Row, presets
@@ -47,6 +55,7 @@ __all__ = [
     "any_text",
     "check_count",
     "check_flag",
+    "check_template",
     "check_word",
     "integer",
     "late",

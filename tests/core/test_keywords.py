@@ -14,7 +14,7 @@ from games.play import simulation
 import palaestra
 from palaestra.core.compile.batch_loop import CALLER
 from palaestra.core.keywords import nearest, picked_lanes
-from palaestra.game import Game, check_count, check_flag, check_word, shares_keywords
+from palaestra.game import Game, check_count, check_flag, check_template, check_word, shares_keywords
 from palaestra.registry import make_game
 
 
@@ -81,6 +81,25 @@ def test_lanes_are_named_by_a_mask_or_by_numbers(lanes: Any, changed: list[int])
     sim = simulation(duel.game(), 3, compiled=False, parameters={"horizon": 9})
     sim.set_parameters(lanes, horizon=3)
     assert np.flatnonzero(sim.parameters["horizon"] == 3).tolist() == changed
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        *("{question:>999999999}", "{question:1001}", "{question:.99999f}", "{turns:{question}}", "{question!r:٩٩٩٩}"),
+        *("{question", "x" * 100_001, 5, None, ["{question}"]),
+    ],
+)
+def test_a_template_that_could_fill_the_memory_is_refused(template: Any):
+    with pytest.raises(ValueError, match=r"characters|width|text|expected"):
+        check_template(template)
+
+
+@pytest.mark.parametrize(
+    "template", ["", "{question:>90} {turns:3} {{x:>9999}} {question!r:.1000}", "a/b.c: {question}"]
+)
+def test_a_template_is_padded_as_far_as_a_page_is_wide(template: str):
+    check_template(template)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ import dataclasses
 import difflib
 import functools
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from string import Formatter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -130,6 +132,27 @@ def check_flag(keyword: str, flag: Any) -> None:
     """
     if not isinstance(flag, bool | np.bool_):
         raise ValueError(f"{keyword} must be True or False, got {flag!r}")
+
+
+LONGEST_TEMPLATE = 100_000
+"""Characters of a template."""
+WIDEST = 1000
+"""Characters to which a template may pad a field."""
+
+
+def check_template(template: Any) -> None:
+    """Refuses a template for `str.format` that could fill the memory: it may come out of the file of somebody else.
+
+    Raises:
+        ValueError: It is no text, its braces do not match, it is too long, or it pads a field to too many characters.
+    """
+    if not isinstance(template, str):
+        raise ValueError(f"it is no text but {type(template).__name__}")
+    if len(template) > LONGEST_TEMPLATE:
+        raise ValueError(f"it has {len(template)} characters, at most {LONGEST_TEMPLATE} are possible")
+    for _, field, form, _ in Formatter().parse(template):
+        if form and ("{" in form or any(len(n) > 4 or int(n) > WIDEST for n in re.findall(r"\d+", form))):
+            raise ValueError(f"its field {{{field}}} has the format {form[:20]!r}: give a width of up to {WIDEST}")
 
 
 LONGEST_WORD = 100
