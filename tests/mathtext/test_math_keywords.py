@@ -31,6 +31,8 @@ from palaestra.mathtext.math_text import game
         ({"max_turns": 9}, "max_turns=9 means nothing with turns='one'"),
         ({"form": "text", "prompt": "hello"}, "prompt='hello': give instructed or plain, or a template"),
         ({"form": "text", "prompt": "{question} {x}"}, "its fields are {question} and {turns}"),
+        ({"form": "text", "prompt": "{question:>999999999}"}, "give a width of up to 1000"),
+        ({"form": "text", "prompt": 5}, "it is no text"),
         ({"form": "text", "prompt": "{question"}, "its fields are {question} and {turns}"),
     ],
 )

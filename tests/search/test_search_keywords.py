@@ -25,6 +25,7 @@ LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1
         ({"split": "dev"}, "split"),
         ({"max_turns": 129}, "max_turns"),
         ({"form": "text", "prompt": "hello"}, "prompt"),
+        ({"form": "text", "prompt": "{question:>999999999}"}, "give a width of up to 1000"),
         ({"form": "text", "prompt": "{question} {x}"}, "prompt"),
         ({"world": "fixed", "passages": 99}, "passages"),
         (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import AgentView, Role, TextSpace
+from palaestra.game import AgentView, Role, TextSpace, check_template
 from palaestra.mathtext.math_language import ALGEBRA, ANSWER, ARITH, CLOSE, TOKENS, as_text
 from palaestra.mathtext.math_rules import AT_START, MALFORMED_TURN, STEPPED
 from palaestra.mathtext.score_numbers import PLAIN, read_number
@@ -54,6 +54,7 @@ def template_of(prompt: str, task: int, in_steps: bool) -> str:
     if prompt in PROMPTS:
         return EXPLAINED[task] + ASKED[in_steps] if prompt == "instructed" else "{question}"
     try:
+        check_template(prompt)
         is_fine = "\0" in prompt.format(question="\0", turns=4)
     except (KeyError, IndexError, ValueError, AttributeError) as error:
         raise ValueError(f"prompt={prompt!r}: its fields are {{question}} and {{turns}}: {error!r}") from None

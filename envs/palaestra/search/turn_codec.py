@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import AgentView, Role, TextSpace
+from palaestra.game import AgentView, Role, TextSpace, check_template
 from palaestra.search.language import (
     FIRST_WORD,
     FRESH_STEMS,
@@ -64,6 +64,7 @@ def check_prompt(prompt: str) -> str:
     """
     template = PROMPTS.get(prompt, prompt)
     try:
+        check_template(template)
         is_fine = "\0" in template.format(question="\0", turns=4, words=256, judge="")
     except (KeyError, IndexError, ValueError, AttributeError) as error:
         fields = "{question}, {turns}, {words}, {judge}"
