@@ -26,6 +26,7 @@ COMMANDS = (
     "interrupts.py --interrupts 40 --seed {day}",
     "interrupts.py --first-calls 50",
     "mutated_files.py --files 1000 --seed {day}",
+    "forged_keywords.py",
     "full_disk.py",
     "killed_trainings.py --kills 4 --seed {day}",
     "planted_faults.py --level fast",
