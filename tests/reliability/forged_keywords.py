@@ -372,7 +372,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = time.perf_counter()
     total, lines = Counter[str](), list[str]()
     with tempfile.TemporaryDirectory(prefix="palaestra-forged-") as scratch:
-        os.environ["XDG_STATE_HOME"] = os.environ["LOCALAPPDATA"] = scratch  # a key for checkpoints of its own
+        for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):  # keys and caches of its own
+            os.environ[name] = scratch
         tried = run_all(args.kinds, Path(scratch), args.share)
         for (kind, place), group in itertools.groupby(tried, lambda found: (found[0].kind, found[0].place)):
             row = Counter[str]()
