@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from palaestra_baselines.common.planning import (
     Draws,
     PlanningPlayer,
     decide,
+    design_of,
     draws_size,
     make_player,
     search,
@@ -444,3 +446,11 @@ def test_a_file_has_all_fields_of_a_design_and_its_numbers_are_those_that_play(t
         path = saved(tmp_path / "other.safetensors", notes)
         with pytest.raises(FileError, match="the metadata hold no design of world models"):
             load_policy(path, copy_game.game(), "team")
+
+
+@pytest.mark.parametrize("value", [[[0] * 500] * 500, "x" * 9999, "\x1b[2J"], ids=["nested", "long", "escape"])
+def test_what_a_file_says_of_its_design_is_repeated_in_a_line(value: Any):
+    with pytest.raises(ValueError, match=r"^temperature of the policy's design is ") as refusal:
+        design_of({**json.loads(json.dumps(dataclasses.asdict(make_design()))), "temperature": value})
+    assert len(str(refusal.value)) < 200
+    assert str(refusal.value).isprintable()

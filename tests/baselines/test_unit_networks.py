@@ -363,6 +363,9 @@ def test_a_game_of_other_columns_is_refused_by_their_names():
         layout.check({**labels, "own": [*labels["own"], "morale[1]"]})
     with pytest.raises(ValueError, match="or in another order"):
         layout.check({**labels, "own": labels["own"][::-1]})
+    for no_labels in ("module:function", [["own"]], 3, {"own": 3}, {"own": "abc"}, {**labels, "named": {"a": 1}}):
+        with pytest.raises(ValueError, match="the policy has other"):
+            layout.check(no_labels)
 
 
 def test_files_of_other_networks_and_damaged_weights_are_refused(tmp_path: Path):

@@ -20,6 +20,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import faulthandler
+import functools
 import inspect
 import io
 import itertools
@@ -35,12 +37,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folders `games` and `reliability`
 
 from reliability.forge import forge
-from reliability.mutated_files import FAILURES, HOME, PLAYED, REFUSED, Watch, in_a_fork, use
+from reliability.mutated_files import FAILURES, FOREIGN, HOME, PLAYED, REFUSED, SILENT_S, Watch, use
 
 CANARY = "palaestra_canary"
 """Name of a module, of files and of a folder of the user."""
@@ -59,6 +59,7 @@ WITHIN: tuple[Any, ...] = (
 """Texts within lists and mappings."""
 SIZES: tuple[Any, ...] = (10**9, 2**63, -1, 1e308, float("nan"), True, "x" * 10**6, [[0] * 500] * 500, [], {})
 """Values that could be too large, and such as are of another kind."""
+VALUES = (*TEXTS, *WITHIN, *SIZES)
 FOREIGN_NAMES = (
     *("opponent", "opponents", "compiled", "render_mode", "disable_env_checker", "vectorization_mode", "codec", "id"),
     *("additional_wrappers", "num_envs", "workers", "threads", "autoreset_mode", "control", "mask", "observation"),
@@ -118,18 +119,19 @@ def factories_of_ours() -> dict[str, tuple[str, Any, dict[str, Any]]]:
     return found
 
 
-def keywords_of_ours() -> Iterator[tuple[str, str, str, Any, dict[str, Any]]]:
+def keywords_of_ours(every: int) -> Iterator[tuple[str, str, str, Any, dict[str, Any]]]:
     """Factory, id, keyword, value and all keywords: each keyword of each factory beside what it needs.
 
-    All values for those that are declared to name files, every third one for the others.
+    Args:
+        every: Keywords that are not declared to name files get every so manieth value, the others all.
     """
     from palaestra.core.keywords import declared_words
 
     for place, (id, factory, beside) in factories_of_ours().items():
-        for name in inspect.signature(factory).parameters:
+        for number, name in enumerate(inspect.signature(factory).parameters):
             others = {other: value for other, value in beside.items() if other != name}
-            texts = (*TEXTS, *WITHIN)[:: 1 if name in declared_words(factory) else 3]
-            yield from ((place, id, name, value, {**others, name: value}) for value in (*texts, *SIZES))
+            values = VALUES if name in declared_words(factory) else VALUES[number % every :: every]
+            yield from ((place, id, name, value, {**others, name: value}) for value in values)
 
 
 # -- replays -----------------------------------------------------------------------------------------------------------
@@ -137,18 +139,18 @@ def keywords_of_ours() -> Iterator[tuple[str, str, str, Any, dict[str, Any]]]:
 
 def replays(honest: Path) -> Iterator[Forgery]:
     """Replays whose header has other keywords."""
-    for place, id, name, value, keywords in keywords_of_ours():
+    for place, id, name, value, keywords in keywords_of_ours(3):
         header = {"id": id, "keywords": keywords}
         yield _replay(honest, f"{place} {name}", value, header, _verified)
     for name, value in itertools.product(FOREIGN_NAMES, (TEXTS[0], TEXTS[8], WITHIN[0], WITHIN[2], {}, 10**9)):
         header = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", name: value}}
         yield _replay(honest, f"a keyword of no factory {name!r}", value, header, _verified)
-    for value in (*TEXTS, *WITHIN):
-        for name in ("id", "players", "outside", "engine", "rules", "autoreset_mode", "palaestra", "teams"):
-            yield _replay(honest, f"the header's {name}", value, {name: value}, _verified)
+    entries = ("id", "players", "outside", "engine", "rules", "autoreset_mode", "palaestra", "teams")
+    for name, value in itertools.product(entries, (*TEXTS, *WITHIN)):
+        yield _replay(honest, f"the header's {name}", value, {name: value}, _verified)
+    for way, value in itertools.product(("--verify", "--html", "--json", "--csv", "--gif"), (*TEXTS, *WITHIN)):
         header = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": value}}
-        for way in ("--verify", "--html", "--json", "--csv", "--gif"):
-            yield _replay(honest, f"palaestra replay {way}", value, header, _by_command(way))
+        yield _replay(honest, f"palaestra replay {way}", value, header, _by_command(way))
 
 
 def _replay(honest: Path, place: str, value: Any, header: dict[str, Any], use: Callable[[Path], Any]) -> Forgery:
@@ -191,17 +193,18 @@ def _command(*words: str) -> None:
 def pools(honest: Path) -> Iterator[Forgery]:
     """Pools (leagues) with other keywords, entries and members."""
     ways = (_pool_loaded, _pool_plays)
-    for (place, id, name, value, keywords), way in zip(keywords_of_ours(), itertools.cycle(ways), strict=False):
+    for (place, id, name, value, keywords), way in zip(keywords_of_ours(10), itertools.cycle(ways), strict=False):
         yield _pool(f"{place} {name}", value, {"id": id, "team": None, "keywords": keywords}, way)
-        entries = {"id": id, "team": None, "keywords": {}, **keywords}  # as if it were an argument of the pool
-        if value in TEXTS[:9:3] and name != "game":
-            yield _pool(f"{place} {name} as an entry", value, entries, way)
+    for place, id, name, value, keywords in keywords_of_ours(1):
+        if value in TEXTS[:2]:  # as if it were an argument of the pool
+            entries = {"id": id, "team": None, "keywords": {}, **keywords}
+            yield _pool(f"{place} {name} as an entry", value, entries, _pool_loaded)
     for value in (*TEXTS, *WITHIN):
-        yield _pool("the id", value, {"id": value}, _pool_loaded)
-        yield _pool("the team", value, {"team": value}, _pool_loaded)
-        yield _pool("a member", value, {"members": [{"file": value, "matches": 0, "points": 0}]}, _pool_loaded)
         league = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": value}}
         yield _pool("palaestra eval --a league.json", value, league, _pool_evaluated)
+    for name, value in itertools.product(("id", "team", "draw", "room", "members"), (*TEXTS, *WITHIN)):
+        entry = [{"file": value, "matches": 0, "points": 0}] if name == "members" else value
+        yield _pool(f"the pool's {name}", value, {name: entry}, _pool_loaded)
     for name, value in itertools.product(FOREIGN_NAMES, (TEXTS[0], TEXTS[8], WITHIN[0])):
         yield _pool(f"a keyword of no factory {name!r}", value, {"keywords": {name: value}}, _pool_loaded)
         yield _pool(f"an entry of no pool {name!r}", value, {name: value}, _pool_loaded)
@@ -231,43 +234,75 @@ def _pool_evaluated(path: Path) -> None:
 # -- policies and runs -------------------------------------------------------------------------------------------------
 
 
+POLICIES = {
+    "fm3q_team_pong": (PONG, "red", {}),
+    "pursuit_grid10": ("palaestra/GraphPursuit-Grid10-v0", "pursuer", {"observation": "nodes"}),
+    "skirmish_2s3z": ("palaestra/Skirmish-2s3z-v0", "red", {}),
+    "seqwm_quad_gate2": ("palaestra/QuadGate2-v0", "robot", {}),
+}
+"""Bundled policies of four methods, with the id, the team and the keywords that they play."""
+
+
 def policies(honest: Path) -> Iterator[Forgery]:
-    """Files of policies whose metadata name other methods, games and arguments."""
-    for value in (*TEXTS, *WITHIN):
-        for name in ("method", "env_id", "game", "format", "args", "network", "design", "units"):
-            yield _policy(f"metadata {name!r}", value, {name: value if isinstance(value, str) else json.dumps(value)})
-        for name in ("options", "env_id", "model", "directory", "opponent", "base", "inner_loop"):
-            yield _policy(f"argument {name!r}", value, {"args": json.dumps({name: value})})
+    """Files of policies whose metadata name other methods, games, networks and arguments."""
+    for weights, (number, entry) in ((w, e) for w in POLICIES for e in enumerate(_entries(w))):
+        is_note = entry[0] in ("args", "figures", "steps", "updates")  # of the training; a reader takes no notice
+        for value in VALUES[number % 6 :: 12] if is_note else VALUES:
+            yield _policy(weights, f"{weights} {' '.join(entry[:1] if is_note else entry)}", entry, value)
 
 
-def _policy(place: str, value: Any, metadata: dict[str, str]) -> Forgery:
-    from palaestra_baselines.common.checked_arrays import write_arrays
-
-    arrays = {"layer_0.weight": np.zeros((3, 8), np.float32), "layer_0.bias": np.zeros(3, np.float32)}
-    plain = {"method": "fm3q", "env_id": PONG, "game": "TeamPong", "args": "{}", **_with_home(metadata)}
-    return Forgery(
-        "policy", place, value, ".safetensors", lambda path: write_arrays(path, arrays, plain), _policy_plays
-    )
+def _entries(weights: str) -> list[tuple[str, ...]]:
+    """Names of the metadata of a bundled policy, and of what those that are objects hold."""
+    _, metadata = _bundled(weights)
+    found = [(name,) for name in (*metadata, CANARY)]
+    return found + [(name, inner) for name, value in metadata.items() if isinstance(value, dict) for inner in value]
 
 
-def _policy_plays(path: Path) -> None:
-    import gymnasium
+@functools.cache
+def _bundled(weights: str) -> tuple[Any, dict[str, Any]]:
+    import palaestra_assets
+    from palaestra_baselines.common.policy_file import read_policy
 
-    gymnasium.make(PONG, opponent=str(path))
+    return read_policy(palaestra_assets.path(f"weights/{weights}.safetensors"))
+
+
+def _policy(weights: str, place: str, entry: tuple[str, ...], value: Any) -> Forgery:
+    def write(path: Path) -> None:
+        from palaestra_baselines.common.checked_arrays import write_arrays
+        from palaestra_baselines.common.policy_file import PLAIN
+
+        arrays, metadata = _bundled(weights)
+        changed = json.loads(json.dumps(metadata))
+        inner = changed
+        for name in entry[:-1]:
+            inner = inner[name]
+        inner.update({name: _with_home(value) for name in entry[-1:]})
+        texts = {k: v if k in PLAIN and isinstance(v, str) else json.dumps(v) for k, v in changed.items()}
+        write_arrays(path, arrays, texts)
+
+    def plays(path: Path) -> None:
+        from palaestra.core.run.opponents import load_policy
+        from palaestra.registry import make_game
+
+        id, team, keywords = POLICIES[weights]
+        load_policy(path, make_game(id, **keywords)[0].shown_as(keywords.get("observation"))[0], team)
+
+    return Forgery("policy", place, value, ".safetensors", write, plays)
 
 
 def runs(honest: Path) -> Iterator[Forgery]:
     """Folders of trainings whose checkpoints, which nobody has sealed, name code and files."""
-    for value in (*TEXTS, *WITHIN):
-        for name in ("method", "settings", "model", "replay", "options"):
-            yield _run(f"checkpoint {name!r}", value, {"run": {name: value}, name: value})
+    for name, value in itertools.product(("method", "settings", "model", "replay", "options"), (*TEXTS, *WITHIN)):
+        yield _run(f"checkpoint {name!r}", value, {"run": {name: value}, name: value})
 
 
 def _run(place: str, value: Any, state: dict[str, Any]) -> Forgery:
-    from palaestra_baselines.common.checkpoints import STATE, arrays_to_bytes
+    def write(path: Path) -> None:
+        from palaestra_baselines.common.checkpoints import SEAL, STATE, arrays_to_bytes
 
-    content = arrays_to_bytes({}, {STATE: json.dumps(_with_home(state)), "seal": "0" * 64})
-    return Forgery("run folder", place, value, "", lambda path: path.write_bytes(content), _resumed)
+        path.write_bytes(arrays_to_bytes({}, {STATE: json.dumps(_with_home(state)), SEAL: "0" * 64}))
+
+    return Forgery("run folder", place, value, "", write, _resumed)
 
 
 def _resumed(path: Path) -> None:
@@ -283,13 +318,24 @@ def _resumed(path: Path) -> None:
         with RunFolder(args, "fm3q"):
             pass
     except FileError as error:
-        named = str(args.folder / CHECKPOINT) in str(error)
-        raise FileError(str(error).replace(CHECKPOINT, f"{CHECKPOINT} ({path.name})") if named else "") from error
+        told = str(error)
+        raise FileError(f"{path}: {told}" if CHECKPOINT in told else told) from error  # the file that was given
+
+
+def controls(honest: Path) -> Iterator[Forgery]:
+    """Files as honest people write them: they have to be played, or the forged ones show nothing."""
+    yield _replay(honest, "honest", None, {}, _verified)
+    yield _replay(honest, "honest", None, {}, _by_command("--verify"))
+    for way in (_pool_loaded, _pool_plays):
+        yield _pool("honest", None, {"draw": "latest"}, way)
+    for weights in POLICIES:
+        yield _policy(weights, "honest", (), None)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 
 KINDS: dict[str, Callable[[Path], Iterator[Forgery]]] = {
+    "control": controls,
     "replay": replays,
     "pool": pools,
     "policy": policies,
@@ -322,12 +368,15 @@ def run_all(kinds: Sequence[str], folder: Path, share: float = 1.0) -> Iterator[
         folder: Gets the files, and the working directory of the user.
         share: Of the forgeries that are tried, evenly spread.
     """
+    from palaestra import registry
     from palaestra.replay import record
 
     home, marker, files = folder / HOME, folder / "a_canary_flew", folder / "files"
     files.mkdir()
     private = make_canaries(home, marker)
     record(PONG, max_cycles=1).save(folder / "honest.npz")
+    for id, _, _ in factories_of_ours().values():  # what an engine imports and starts is not the files'
+        registry.make_game(id)
     sys.path.insert(0, str(home))
     watch, before = Watch(home, files), Path.cwd()
     os.chdir(home)
@@ -343,12 +392,14 @@ def run_all(kinds: Sequence[str], folder: Path, share: float = 1.0) -> Iterator[
                 number += 1
                 forgery.write(path)
                 timed = dataclasses.replace(forgery, use=lambda path, _, use=forgery.use: use(path))
-                own_process = any(forgery.value is size for size in SIZES)  # what is large stays in memory
-                outcome, why = (in_a_fork if own_process else use)(timed, path, watch)
+                faulthandler.dump_traceback_later(SILENT_S, exit=True)
+                outcome, why = use(timed, path, watch)
+                faulthandler.cancel_dump_traceback_later()
                 if marker.exists():
                     outcome = "ran code"
                     marker.unlink()
-                yield forgery, outcome, why
+                is_broken = kind == "control" and outcome != PLAYED
+                yield forgery, FOREIGN if is_broken else outcome, why
                 path.unlink(missing_ok=True)
         left = {
             str(path): path.read_bytes()

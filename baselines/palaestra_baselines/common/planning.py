@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import torch
 
+from palaestra.core.files import printable
 from palaestra.game import Game
 from palaestra.players.choosing import Chance
 from palaestra_baselines.common.agents import Roster
@@ -273,7 +274,7 @@ def design_of(notes: Any) -> Design:
         raise ValueError("the metadata hold no design of world models: it was not saved by this version of seqwm")
     for f in fields(Design):
         if not is_possible(f, notes[f.name]):
-            raise ValueError(f"{f.name} of the policy's design is {notes[f.name]!r}")
+            raise ValueError(f"{f.name} of the policy's design is {printable(notes[f.name])}")
     given: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in notes.items()}
     design = Design(**given)
     design.check()

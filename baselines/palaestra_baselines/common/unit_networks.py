@@ -124,15 +124,16 @@ class UnitLayout:
             "named": list(self.named)
         }
 
-    def check(self, labels: Mapping[str, list[str]]) -> None:
-        """Whether weights of another layout fit.
+    def check(self, labels: Any) -> None:
+        """Whether weights of another layout fit, by what a policy file says of it, which may be anybody's.
 
         Raises:
             ValueError: They read or choose something else; names what differs.
         """
         words = {"own": "fields of the agent", "columns": f"columns of {self.table.name!r}", "named": "alternatives"}
         for name, here in self.labels.items():
-            there = list(labels.get(name, ()))
+            told = labels.get(name) if isinstance(labels, Mapping) else None
+            there = told if isinstance(told, list) else []
             if there != here:
                 more, less = [x for x in there if x not in here], [x for x in here if x not in there]
                 found = printable(", ".join(map(str, more))) if more else "nothing"
