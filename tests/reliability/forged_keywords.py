@@ -22,6 +22,7 @@ import contextlib
 import dataclasses
 import faulthandler
 import functools
+import hashlib
 import inspect
 import io
 import itertools
@@ -55,6 +56,7 @@ WITHIN: tuple[Any, ...] = (
     *([f"{CANARY}:fly"], [["3m", [f"{CANARY}.json"]]], {"a": f"{CANARY}:fly"}, {f"{CANARY}.txt": 1}),
     *({"name": CANARY, "config": [{"class": f"{CANARY}:fly"}]}, [[1, 2], [f"HOME/{CANARY}.edges"]]),
     {"file": f"../{CANARY}.json", "sha256": "", "text": ""},
+    {"file": f"{CANARY}.json", "sha256": hashlib.sha256(b"{}").hexdigest(), "text": "{}"},
 )
 """Texts within lists and mappings."""
 SIZES: tuple[Any, ...] = (10**9, 2**63, -1, 1e308, float("nan"), True, "x" * 10**6, [[0] * 500] * 500, [], {})
@@ -369,14 +371,17 @@ def run_all(kinds: Sequence[str], folder: Path, share: float = 1.0) -> Iterator[
         share: Of the forgeries that are tried, evenly spread.
     """
     from palaestra import registry
+    from palaestra.core.compile.identity import rules_digest
     from palaestra.replay import record
+    from palaestra.replay.provenance import engine_key
 
     home, marker, files = folder / HOME, folder / "a_canary_flew", folder / "files"
     files.mkdir()
     private = make_canaries(home, marker)
     record(PONG, max_cycles=1).save(folder / "honest.npz")
     for id, _, _ in factories_of_ours().values():  # what an engine imports and starts is not the files'
-        registry.make_game(id)
+        rules_digest(registry.make_game(id)[0])
+        engine_key(registry.make_game(id)[0])
     sys.path.insert(0, str(home))
     watch, before = Watch(home, files), Path.cwd()
     os.chdir(home)
