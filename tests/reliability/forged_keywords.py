@@ -203,7 +203,7 @@ def pools(honest: Path) -> Iterator[Forgery]:
             yield _pool(f"{place} {name} as an entry", value, entries, _pool_loaded)
     for value in (*TEXTS, *WITHIN):
         league = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": value}}
-        yield _pool("palaestra eval --a league.json", value, league, _pool_evaluated)
+        yield _pool("palaestra eval --b league.json", value, league, _pool_evaluated)
     for name, value in itertools.product(("id", "team", "draw", "room", "members"), (*TEXTS, *WITHIN)):
         entry = [{"file": value, "matches": 0, "points": 0}] if name == "members" else value
         yield _pool(f"the pool's {name}", value, {name: entry}, _pool_loaded)
@@ -230,7 +230,7 @@ def _pool_plays(path: Path) -> None:
 
 
 def _pool_evaluated(path: Path) -> None:
-    _command("eval", PONG, "--a", str(path), "--matches", "2")
+    _command("eval", PONG, "--a", "random", "--b", str(path), "--matches", "2")
 
 
 # -- policies and runs -------------------------------------------------------------------------------------------------
