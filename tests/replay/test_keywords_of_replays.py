@@ -55,7 +55,7 @@ def test_words_numbers_and_prose_are_taken_from_anybody(id: str, keywords: dict[
     assert registry.refused_keyword(f"palaestra/{id}", keywords) is None
 
 
-@pytest.mark.parametrize(("id", "keywords"), [WORDS[k] for k in (0, 3, 5, 7, 8, 12, 13)])
+@pytest.mark.parametrize(("id", "keywords"), [WORDS[k] for k in (3, 5, 7, 8, 13)])
 def test_a_recording_with_such_keywords_is_loaded(tmp_path: Path, id: str, keywords: dict[str, Any]):
     recorded(f"palaestra/{id}", **keywords).save(tmp_path / "match.npz")
     check_fits(load(tmp_path / "match.npz"))

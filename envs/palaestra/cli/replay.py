@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="import a module first, which registers the environment; as often as needed",
     )
     parser.add_argument(
-        "--trust-paths", action="store_true", help="let its keywords open files of yours and run code, if you trust its author"
+        "--trust-paths",
+        action="store_true",
+        help="let its keywords open files of yours and run code, if you trust its author",
     )
     add_json(parser)
 

@@ -105,10 +105,10 @@ def _use(factory: Callable[..., Any], keywords: dict[str, Any], is_played: bool)
 
 def _neighbours(factory: Any, base: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The base with another value of one other keyword: of its annotation, its words, or another id of the factory."""
+    rows = [row for row in registry.ROWS.values() if factories.load(row.factory) is factory]
     for other, parameter in inspect.signature(factory).parameters.items():
         words = declared_words(factory).get(other, ())
         values = [*_literals(parameter.annotation, factory), *(words if isinstance(words, tuple) else ())]
-        rows = [row for row in registry.ROWS.values() if factories.load(row.factory) is factory]
         values += [row.kwargs[other] for row in rows if other in row.kwargs]
         if other != name:
             yield from ({**base, other: value} for value in values)
