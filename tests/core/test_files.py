@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import pickle
 import threading
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from palaestra.core.files import (
     FileError,
     TextFile,
     open_atomically,
+    open_regular,
     printable,
     printable_name,
     read_limited,
@@ -149,6 +151,27 @@ def test_a_sparse_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
         file.truncate(20_000_000_000)
     with pytest.raises(FileError, match="sparse: larger than"):
         read_limited(path, 1_000_000)
+
+
+@pytest.mark.skipif(not hasattr(os, "SEEK_HOLE"), reason="there are no holes in files here")
+def test_a_large_file_of_holes_is_refused_whatever_size_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "hollow"
+    with path.open("wb") as file:
+        file.write(b"a beginning")
+        file.truncate(20_000_000_000)
+    with pytest.raises(FileError, match="hollow: 20000000000 bytes, of which few are stored"):
+        open_regular(path, 2**40)
+
+
+HOSTILE = "a\x1b[2J\r\n\x9b\u202e\u2028\x7f\udc80b"
+"""Parts of a name that clear a screen, begin a line, turn the reading direction, or are no text."""
+
+
+def test_whatever_a_message_of_a_file_holds_a_terminal_can_show_it() -> None:
+    error = FileError(f"{HOSTILE}: no such thing: caf\u00e9 \\ 'x'")
+    shown = r"a\x1b[2J\r\n\x9b\u202e\u2028\x7f\udc80b"
+    assert str(error) == f"{shown}: no such thing: caf\u00e9 \\ 'x'"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

@@ -28,11 +28,26 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_.:+/-]+(\[\d+\])?")
 """Names that a message repeats without quotes: words, and members of a pool (``dungeons:8x60[3]``)."""
 
 
+LARGE = 2**26
+"""Bytes from which on a file is looked at for holes."""
+MOST_HOLES = 8
+"""Times that a file may be larger than what is stored of it."""
+
+
+def escaped(text: str) -> str:
+    """A text that a terminal can show: control characters, line breaks and changes of direction as escapes."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class FileError(ValueError):
     """A file that cannot be used.
 
-    Its message is one line: ``<path>: what is wrong: what to do``.
+    Its message is one line: ``<path>: what is wrong: what to do``. It is `escaped` here, whatever the path and the
+    file hold, so that no reader can forget it.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(escaped(message))
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,23 +76,45 @@ TextSource = str | Path | TextFile
 """What `read_text` reads."""
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: str | Path, most_bytes: int | None = None) -> BinaryIO:
     """Opens a file for reading, and nothing else: a named pipe or a device could keep the reader waiting for ever.
 
+    Args:
+        path: The file.
+        most_bytes: Largest size; None: any, and holes are not looked for.
+
     Raises:
-        FileError: A folder, a pipe, a socket or a device.
+        FileError: A folder, a pipe, a socket or a device; too large; or large and mostly holes, which read as zeros.
         OSError: It cannot be opened.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):  # to open a device may do something
         raise FileError(f"{path}: no regular file: give a file, not a folder, pipe or device")
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise FileError(f"{path}: no regular file: give a file, not a folder, pipe or device")
+        if most_bytes is not None and status.st_size > most_bytes:
+            raise FileError(f"{path}: larger than {most_bytes} bytes: no such file is as large")
+        if most_bytes is not None and status.st_size > LARGE and _is_hollow(descriptor, status):
+            raise FileError(f"{path}: {status.st_size} bytes, of which few are stored: take a whole copy of it")
         return open(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _is_hollow(descriptor: int, status: os.stat_result) -> bool:
+    """Whether a file is mostly holes: gigabytes that cost their sender nothing."""
+    blocks = getattr(status, "st_blocks", None)  # none on Windows, 0 where a file system does not tell
+    if blocks is None or 512 * MOST_HOLES * blocks >= status.st_size or not hasattr(os, "SEEK_HOLE"):
+        return False
+    try:
+        return os.lseek(descriptor, 0, os.SEEK_HOLE) < status.st_size
+    except OSError:
+        return False
+    finally:
+        os.lseek(descriptor, 0, os.SEEK_SET)
 
 
 def read_limited(path: str | Path, most_bytes: int) -> bytes:
@@ -91,10 +128,8 @@ def read_limited(path: str | Path, most_bytes: int) -> bytes:
         FileError: No regular file, or too large; names ``path``.
         OSError: It cannot be read.
     """
-    with open_regular(path) as file:
+    with open_regular(path, most_bytes) as file:
         size = os.fstat(file.fileno()).st_size
-        if size > most_bytes:
-            raise FileError(f"{path}: larger than {most_bytes} bytes: no such file is as large")
         content = file.read(size + 1)
         if len(content) > size:
             raise FileError(f"{path}: has grown while it was read: wait until it is written")
