@@ -43,7 +43,7 @@ from palaestra.cli import one_line
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import find_id, print_table
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, escaped
 from palaestra.core.jsonable import jsonable
 from palaestra.core.rng import check_seed
 from palaestra.evaluation import wilson_interval
@@ -417,7 +417,7 @@ def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
 
 def _list_failures(failures: Mapping[int, MatchFailedError]) -> None:
     for seed, error in [*failures.items()][:MOST_LISTED]:
-        print(f"seed {seed} failed: {error}", file=sys.stderr)
+        print(f"seed {seed} failed: {escaped(str(error))}", file=sys.stderr)
     if len(failures) > MOST_LISTED:
         print(f"... and {len(failures) - MOST_LISTED} more", file=sys.stderr)
     if failures:

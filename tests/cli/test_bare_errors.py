@@ -44,6 +44,16 @@ def test_a_path_that_this_user_may_not_open_is_named(run, refused, monkeypatch: 
     assert "secret.npz: this user may not read or write it" in refused(run("replay", "secret.npz"))
 
 
+@pytest.mark.parametrize("words", [["replay"], ["serve"], ["list", "--as"], ["no such command"]])
+def test_a_name_never_reaches_the_terminal_raw(words: list[str], run, tmp_path: Path):
+    hostile = tmp_path / "a\x1b[2J\x9b\u202e\r\n.npz"
+    for path in (hostile, hostile.with_suffix(".none")):
+        hostile.touch()
+        said = run(*words, path).err.removesuffix("\n")
+        assert said
+        assert said.isprintable()
+
+
 def test_the_current_folder_is_looked_into_once(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from palaestra.console import near
 from palaestra.core.compile.diagnosis import RuleError
+from palaestra.core.files import escaped
 
 COMMANDS = {
     "list": "palaestra.cli.listing",
@@ -42,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends with code 2, as `argparse` does."""
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows what there is)\n")
+        self.exit(2, f"{self.prog}: {escaped(message)} ({self.prog} --help shows what there is)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,12 +94,12 @@ def _prepare_process() -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """The message of an error, without line breaks; of a long message the first and the last line.
+    """The message of an error, without line breaks and escape sequences; of a long message the first and the last line.
 
     Python's own errors need their place, a `KeyError` has no more than the key: it is added.
     """
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {_trouble(error)}"
+        return escaped(f"{os.fsdecode(error.filename)}: {_trouble(error)}")
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     is_bare = isinstance(error, KeyError) and " " not in text
     if (is_bare or isinstance(error, AttributeError | IndexError | NameError | AssertionError)) and error.__traceback__:
@@ -108,7 +109,7 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
-    return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1]}"
+    return escaped(lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1]}")
 
 
 def _with_notes(text: str, error: BaseException) -> str:
@@ -183,5 +184,6 @@ def _parser(name: str, module: ModuleType) -> Parser:
 
 
 def _fail(message: str, code: int = 1) -> int:
-    print(f"palaestra: {message}", file=sys.stderr)
+    lines = message.split("\n")  # a rule's error shows the author's lines
+    print("palaestra: " + "\n".join(map(escaped, lines)), file=sys.stderr)
     return code

@@ -16,6 +16,7 @@ from typing import Any
 from palaestra import registry
 from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
 from palaestra.console import find_id
+from palaestra.core.files import escaped
 from palaestra.search import DenseIndex, Index
 from palaestra.search.server import Server
 from palaestra.wrappers.transcript import text_ids
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     server = Server(index, id, keywords=keywords, host=args.host, port=args.port, sessions=args.sessions)
     request = """/reset -d '{"seed": 0}'""" if index is None else """/retrieve -d '{"queries": ["a question"]}'"""
     with suppress(KeyboardInterrupt):
-        print(f"{id or args.source} at {server.address}: curl {server.address}{request}", flush=True)
+        print(f"{id or escaped(args.source)} at {server.address}: curl {server.address}{request}", flush=True)
         server.serve()
     return 0
 

@@ -54,7 +54,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from palaestra.core.files import FileError, TextSource, printable
+from palaestra.core.files import FileError, TextSource, printable, printable_name
 from palaestra.skirmish import ruleset as rulesets
 from palaestra.skirmish.ruleset import Ruleset
 from palaestra.skirmish.schema import (
@@ -271,7 +271,7 @@ class BattleMap:
 
     def unfit(self, reason: str) -> ValueError:
         """The error for a map that cannot be played: a `FileError` if it is a file of the user."""
-        return FileError(f"{self.file}: {reason}") if self.file else ValueError(f"map {self.name}: {reason}")
+        return FileError(f"{self.file}: {reason}") if self.file else ValueError(f"map {printable_name(self.name)}: {reason}")
 
 
 def names() -> tuple[str, ...]:

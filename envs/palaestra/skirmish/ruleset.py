@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from palaestra.core.files import TextSource
+from palaestra.core.files import TextSource, printable_name
 from palaestra.skirmish.schema import (
     Refusal,
     build,
@@ -301,7 +301,7 @@ class Ruleset:
             ValueError: No such unit. Suggests the nearest.
         """
         if unit not in self.unit_names:
-            raise ValueError(f"{unit!r} is no unit of {self.name}: {suggestion(unit, self.unit_names)}")
+            raise ValueError(f"{unit!r} is no unit of {printable_name(self.name)}: {suggestion(unit, self.unit_names)}")
         return self.unit_names.index(unit)
 
     def unit(self, unit: str) -> Unit:
