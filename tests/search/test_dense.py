@@ -3,7 +3,6 @@
 import importlib
 import re
 import sys
-import types
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +11,13 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 import pytest
+from reliability.model_folders import write_embedder
 
 from palaestra import make_batch
 from palaestra.cli.serve import index_of
 from palaestra.core.compile.identity import rules_digest
-from palaestra.search import DenseIndex
+from palaestra.core.files import FileError
+from palaestra.search import DenseIndex, dense
 from palaestra.search.search_qa import game
 from palaestra.testing import check
 
@@ -123,9 +124,8 @@ class Model:
     similarity_fn_name = "cosine"
     calls: ClassVar = list[tuple[str, int, bool]]()
 
-    def __init__(self, folder: str, local_files_only: bool) -> None:
-        assert local_files_only
-        if not Path(folder, "weights").exists():
+    def __init__(self, folder: str) -> None:
+        if not Path(folder, "model.safetensors").exists():
             raise OSError("no weights")
 
     def encode_query(self, texts: list[str], normalize_embeddings: bool, **_: Any) -> np.ndarray:
@@ -140,14 +140,10 @@ class Model:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a model, with a cache folder beside it."""
-    package: Any = types.ModuleType("sentence_transformers")
-    package.SentenceTransformer = Model
-    monkeypatch.setitem(sys.modules, "sentence_transformers", package)
+    monkeypatch.setattr(dense, "load_embedder", Model)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(Model, "calls", [])
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "weights").write_text("1")
-    return tmp_path / "model"
+    return write_embedder(tmp_path / "model")
 
 
 def test_passages_are_embedded_once_for_the_same_model_and_texts(folder: Path):
@@ -159,7 +155,7 @@ def test_passages_are_embedded_once_for_the_same_model_and_texts(folder: Path):
     np.testing.assert_array_equal(second.search("cat", 2)[0], [0, 2])
     assert Model.calls[1:] == [("query", 1, True)]
     DenseIndex(TEXTS[::-1], folder)
-    (folder / "weights").write_text("2")
+    (folder / "README.md").write_text("another model, as far as anybody knows")
     DenseIndex(TEXTS, folder)
     assert Model.calls[2:] == [("document", 5, True), ("document", 5, True)]
 
@@ -180,13 +176,13 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(folder: Path):
 
 
 def test_a_folder_without_a_model_is_refused(folder: Path):
-    (folder / "weights").unlink()
-    with pytest.raises(ValueError, match="no weights"):
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(FileError, match=r"model\.safetensors: there is no such file"):
         DenseIndex(TEXTS, folder)
 
 
-def test_a_missing_package_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    (folder / "weights").write_text("another model, which is not loaded yet")
+def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = write_embedder(tmp_path)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'palaestra[text]'")):
         DenseIndex(TEXTS, folder)

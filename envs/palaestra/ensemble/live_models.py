@@ -1,12 +1,11 @@
 # pyright: reportMissingImports=false
 """Causal language models of Hugging Face with tokenizers of their own, and the tokens of all of them.
 
-Nothing is downloaded (``local_files_only``) and no code of a folder is run.
+Nothing is downloaded and no code of a folder is run, see `palaestra.core.files.model_loading`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -17,26 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Importing
+from palaestra.core.files import FileError
+from palaestra.core.files.model_files import digest_of_folder
+from palaestra.core.files.model_folder import checked_copy
+from palaestra.core.files.model_loading import import_transformers, load_causal_model, load_tokenizer
 
-NO_LIBRARY = 'live models need transformers: pip install "palaestra[text]"'
 END = b""
 """In place of the bytes of a token: it ends the text."""
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 """How tokenizers of SentencePiece call a byte."""
 SPACE = "\u2581"
 """How they write a space."""
-
-
-def import_transformers() -> Any:
-    """The library.
-
-    Raises:
-        ImportError: It is not installed; says how to.
-    """
-    with Importing("transformers", NO_LIBRARY):
-        import transformers
-    return transformers
 
 
 def byte_letters() -> dict[str, int]:
@@ -50,10 +40,10 @@ def bytes_of_tokens(tokenizer: Any) -> list[bytes | None]:
     """The bytes that each token of a tokenizer stands for; `END` where it ends a text, None where it is no text.
 
     Raises:
-        ValueError: The tokenizer is none of the library tokenizers.
+        FileError: The tokenizer is none of the library tokenizers.
     """
     if not getattr(tokenizer, "is_fast", False):
-        raise ValueError(f"{tokenizer.name_or_path}: its tokenizer has no fast form: save it with a tokenizer.json")
+        raise FileError(f"{tokenizer.name_or_path}: its tokenizer has no fast form: save it with a tokenizer.json")
     decoder = json.dumps(json.loads(tokenizer.backend_tokenizer.to_str())["decoder"])
     letters = byte_letters() if '"ByteLevel"' in decoder else None
     special = set(tokenizer.all_special_ids)
@@ -90,14 +80,10 @@ class Expert:
 
         Raises:
             ImportError: transformers is not installed.
-            ValueError: There is no tokenizer in the folder, or none that fits.
+            FileError: There is no tokenizer in the folder, or something is wrong with it; names the file.
         """
-        library = import_transformers()
         self._folder = folder
-        try:
-            self.tokenizer: Any = library.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
-            raise ValueError(f"live: {folder} has no tokenizer of Hugging Face: {error}") from error
+        self.tokenizer: Any = load_tokenizer(folder)
         self.tokens = bytes_of_tokens(self.tokenizer)
         self._single = {token: number for number, token in enumerate(self.tokens) if token and len(token) == 1}
 
@@ -106,19 +92,9 @@ class Expert:
         """The ``AutoModelForCausalLM`` in float32, in evaluation mode.
 
         Raises:
-            ValueError: There is no such model in the folder.
+            FileError: There is no such model in the folder; names the file.
         """
-        with Importing("torch"):
-            import torch
-
-        library = import_transformers()
-        try:
-            model = library.AutoModelForCausalLM.from_pretrained(
-                str(self._folder), local_files_only=True, dtype=torch.float32
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise ValueError(f"live: {self._folder} has no causal language model: {error}") from error
-        return model.eval()
+        return load_causal_model(self._folder)
 
     def encode(self, text: bytes) -> list[int]:
         """Ids of a text; bytes at its end that are no complete character are added one by one, where they can be."""
@@ -132,8 +108,7 @@ class Expert:
 
         The text is read alone: what other lanes read does not change a bit of it.
         """
-        with Importing("torch"):
-            import torch
+        import torch
 
         with torch.inference_mode():
             logits = self.network(input_ids=torch.tensor([self.encode(text)]), use_cache=False).logits[0, -1]
@@ -164,28 +139,19 @@ def load_expert(folder: str | Path) -> Expert:
 
     Raises:
         ImportError: transformers is not installed.
-        ValueError: No such folder, or no tokenizer in it.
+        FileError: No such folder, or something is wrong with it; names the file.
     """
     path = Path(folder)
     if not path.is_dir():
-        raise ValueError(f"live: there is no folder {str(folder)!r}: give folders of causal language models")
-    import_transformers()
-    return _expert(path.resolve(), digest_of_folder(path))
+        raise FileError(f"live: there is no folder {str(folder)!r}: give folders of causal language models")
+    with checked_copy(path):  # before gigabytes are read for the digest
+        import_transformers()
+    return _expert(path.absolute(), digest_of_folder(path))
 
 
 @lru_cache(maxsize=16)
 def _expert(folder: Path, digest: str) -> Expert:
     return Expert(folder)
-
-
-def digest_of_folder(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -201,7 +167,6 @@ class ModelsDigest:
 
 def library_version() -> str:
     """Versions of the libraries: `palaestra.game.Game.engine_version`."""
-    with Importing("torch"):
-        import torch
+    import torch
 
     return f"transformers-{import_transformers().__version__} torch-{torch.__version__}"

@@ -25,9 +25,11 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile import compiler
-from palaestra.core.files import write_atomically
+from palaestra.core.files import open_regular, write_atomically
+from palaestra.core.files.model_files import digest_of_folder
+from palaestra.core.files.model_folder import checked_copy
+from palaestra.core.files.model_loading import load_embedder
 from palaestra.core.spec.factories import load
-from palaestra.game import Importing
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Gives one embedding each text, ``[n, d]``."""
@@ -58,6 +60,7 @@ class DenseIndex:
             TypeError: ``texts`` is one string.
             ValueError: Another number of titles than of texts; no such function or folder; embeddings of another
                 shape, or with numbers that are not finite.
+            FileError: Something is wrong with the folder of a model; names the file.
             ImportError: A folder, and Sentence Transformers is missing; says how to install it.
         """
         if isinstance(texts, str):
@@ -139,7 +142,7 @@ class RetrieverDigest:
     def __call__(self) -> str:
         """SHA-256 of the model's files, or the name of the function."""
         source = find_source(self.retriever)
-        return _digest_of_folder(source) if isinstance(source, Path) else self.retriever
+        return digest_of_folder(source) if isinstance(source, Path) else self.retriever
 
 
 @dataclass(frozen=True)
@@ -156,34 +159,22 @@ class _Model:
 
         Raises:
             ImportError: Sentence Transformers is missing; says how to install it.
-            ValueError: It cannot be loaded from there.
+            FileError: Something is wrong with the folder; names the file.
         """
-        return _model(folder.resolve(), _digest_of_folder(folder))
+        with checked_copy(folder, sentences=True):  # before gigabytes are read for the digest
+            pass
+        return _model(folder.absolute(), digest_of_folder(folder))
 
 
 @lru_cache(maxsize=4)
 def _model(folder: Path, digest: str) -> _Model:
-    with Importing("sentence_transformers", f"{folder} needs Sentence Transformers: pip install 'palaestra[text]'"):
-        from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports] (an extra)
-    try:
-        model: Any = SentenceTransformer(str(folder), local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{folder} is no model of Sentence Transformers: {error}") from error
+    model = load_embedder(folder)
     form: dict[str, Any] = {"normalize_embeddings": model.similarity_fn_name != "dot"}
     return _Model(
         digest,
         lambda texts: model.encode_query(list(texts), show_progress_bar=False, **form),
         lambda texts: model.encode_document(list(texts), show_progress_bar=compiler.is_announced(), **form),
     )
-
-
-def _digest_of_folder(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
-    return digest.hexdigest()
 
 
 def _kept(passages: Sequence[str], model: _Model) -> np.ndarray:
@@ -194,8 +185,9 @@ def _kept(passages: Sequence[str], model: _Model) -> np.ndarray:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "palaestra" / "embeddings"
     path = folder / f"{digest.hexdigest()}.npy"
     try:
-        return _checked(np.load(path, allow_pickle=False), len(passages))
-    except (OSError, ValueError, EOFError):
+        with open_regular(path) as file:
+            return _checked(np.load(file, allow_pickle=False), len(passages))
+    except (OSError, ValueError, EOFError, MemoryError):
         pass  # not there yet, or damaged
     embeddings = _checked(model.passages(passages), len(passages))
     try:

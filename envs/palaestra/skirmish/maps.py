@@ -271,7 +271,11 @@ class BattleMap:
 
     def unfit(self, reason: str) -> ValueError:
         """The error for a map that cannot be played: a `FileError` if it is a file of the user."""
-        return FileError(f"{self.file}: {reason}") if self.file else ValueError(f"map {printable_name(self.name)}: {reason}")
+        return (
+            FileError(f"{self.file}: {reason}")
+            if self.file
+            else ValueError(f"map {printable_name(self.name)}: {reason}")
+        )
 
 
 def names() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
 import torch
+from reliability.model_folders import write_llama
 
 from palaestra import registry
 from palaestra.core.files import FileError
@@ -48,10 +49,10 @@ FEW: dict[str, Any] = {
 FEW |= {"options": ("prompt=plain",)}
 
 
-def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_library_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(ImportError, match=r'pip install "palaestra\[text\]"'):
-        HFModel("a folder")
+        HFModel(write_llama(tmp_path))
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 # pyright: reportMissingImports=false
 """Causal language models of Hugging Face's transformers, from a folder, with the calls of a `TinyModel`.
 
-Nothing is downloaded (``local_files_only``) and no code of the folder is run. Here a token is a number of the model's
-tokenizer plus 1, so that 0 is padding as everywhere in this package. Padding is masked, and positions do not count it.
-Sampled ids are kept: a turn is decoded to text for the environment, and never made of text again, since tokenizers do
-not always give back the ids that a text was decoded from.
+Nothing is downloaded and no code of the folder is run (`palaestra.core.files.model_loading`). Here a token is a number
+of the model's tokenizer plus 1, so that 0 is padding as everywhere in this package. Padding is masked, and positions do
+not count it. Sampled ids are kept: a turn is decoded to text for the environment, and never made of text again, since
+tokenizers do not always give back the ids that a text was decoded from.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import numpy as np
 import torch
 
 from palaestra.core.faces.agent_io import AgentIO
+from palaestra.core.files import FileError, escaped
+from palaestra.core.files.model_loading import load_causal_model, load_tokenizer
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import AgentView
 from palaestra.search.turn_codec import TAGS
@@ -28,20 +30,6 @@ from palaestra_baselines.common.lm.tiny_model import NEVER, PAD, draw, last_toke
 CLOSING_TAGS = tuple(closing for _, closing in TAGS.values())
 TAIL = 16
 """Tokens of the end of a turn that are searched for a closing tag."""
-NO_LIBRARY = 'models of Hugging Face need transformers: pip install "palaestra[text]"'
-
-
-def import_transformers() -> Any:
-    """The library.
-
-    Raises:
-        ImportError: It is not installed; says how to.
-    """
-    try:
-        import transformers
-    except ImportError as error:
-        raise ImportError(NO_LIBRARY) from error
-    return transformers
 
 
 class HFModel:
@@ -62,12 +50,14 @@ class HFModel:
 
         Raises:
             ImportError: transformers is not installed.
-            OSError: There is no model in the folder.
+            FileError: There is no model in the folder, one of fewer outputs than tokens, or something is wrong with
+                it; names the file.
         """
-        library, self.size = import_transformers(), size
-        self.network: Any = library.AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32
-        ).eval()
+        self.network: Any = load_causal_model(folder)
+        self.size = size
+        outputs = self.network.get_output_embeddings().weight.shape[0]
+        if size is not None and size > outputs:
+            raise FileError(f"{folder}: its tokenizer has numbers up to {size - 1}, the model {outputs} outputs")
         takes = inspect.signature(self.network.forward).parameters
         self._cache_name = "cache" if "cache" in takes else "past_key_values"  # as older versions call it
 
@@ -134,16 +124,13 @@ def check_same_tokens(student: str | Path, teacher: str | Path) -> None:
 
     Raises:
         ValueError: They have not; gives the sizes of both.
-        OSError: There is no tokenizer in a folder.
+        FileError: There is no tokenizer in a folder, or something is wrong with it; names the file.
     """
-    library = import_transformers()
-    words = [
-        library.AutoTokenizer.from_pretrained(folder, local_files_only=True).get_vocab()
-        for folder in (student, teacher)
-    ]
+    words = [load_tokenizer(folder).get_vocab() for folder in (student, teacher)]
     if words[0] != words[1]:
         raise ValueError(
-            f"the tokenizer of {student} has {len(words[0])} tokens, that of {teacher} {len(words[1])}, and they are "
+            f"the tokenizer of {escaped(str(student))} has {len(words[0])} tokens, that of {escaped(str(teacher))} "
+            f"{len(words[1])}, and they are "
             "not the same: give a teacher with the student's tokenizer"
         )
 
@@ -170,10 +157,9 @@ class TextTurns:
 
         Raises:
             ImportError: transformers is not installed.
-            OSError: There is no tokenizer in the folder.
+            FileError: There is no tokenizer in the folder, or something is wrong with it; names the file.
         """
-        library = import_transformers()
-        self.tokenizer: Any = library.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self.tokenizer: Any = load_tokenizer(folder)
         self.longest, self.size = longest, 1 + max(self.tokenizer.get_vocab().values())
         self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
 
