@@ -146,3 +146,10 @@ def test_a_long_list_of_members_is_refused_unread(path: Path, extended: bool):
 def test_names_of_members_are_quoted(path: Path):
     rewrite(path, [("\x1b[2J" + "x" * 999, b"")])
     assert r"'\x1b[2J" + "x" * 56 + "'... (1003 characters)" in refused(path)
+
+
+def test_it_says_how_much_of_a_member_is_in_the_file(tmp_path: Path):
+    np.savez_compressed(tmp_path / "zeros.npz", zeros=np.zeros(100_000, "<f4"))
+    with Archive(tmp_path / "zeros.npz") as archive:
+        assert archive.sizes["zeros"] == 400_128
+        assert archive.stored["zeros"] < 1000

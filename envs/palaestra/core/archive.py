@@ -38,6 +38,7 @@ class Archive:
     Attributes:
         path: The file.
         sizes: Bytes that each member says that it has, by name without ``.npy``.
+        stored: Bytes that it has in the file, compressed or not.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -63,6 +64,7 @@ class Archive:
             self._file.close()
             raise FileError(f"{self.path} is no archive of arrays (npz): {_line(error)}") from error
         self.sizes = {name: member.file_size for name, member in self._members.items()}
+        self.stored = {name: member.compress_size for name, member in self._members.items()}
 
     def _check_end(self) -> None:
         """The last 22 bytes, which NumPy writes without a comment and, below 2 GB, without an extension before them."""

@@ -17,6 +17,7 @@ from palaestra.core.files import FileError, open_regular, printable, read_limite
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 LARGEST_JSON, LARGEST_HEADER = 2**20, 2**24
 """Bytes of a file of options, and of the header of weights; the largest that are published have a quarter."""
+LARGEST_WEIGHTS = 2**40
 MOST_FILES = 10_000
 TYPES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 """Bytes of numbers of a ``.safetensors`` file; those of quantised weights are not among them."""
@@ -30,7 +31,7 @@ def digest_of_folder(folder: Path) -> str:
     """
     digest = hashlib.sha256()
     for path in files_of(folder):
-        with open_regular(path) as file:
+        with open_regular(path, LARGEST_WEIGHTS) as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
         digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
@@ -155,7 +156,7 @@ def read_shapes(root: Path, path: Path) -> dict[str, tuple[int, ...]]:
         raise FileError(f"{path}: there is no such file: give the folder of a model as the library saves it")
     inside(root, path)
     try:
-        with open_regular(path) as file:
+        with open_regular(path, LARGEST_WEIGHTS) as file:
             size = os.fstat(file.fileno()).st_size
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(LARGEST_HEADER, size - 8):
