@@ -345,7 +345,7 @@ def test_models_of_two_vocabularies_play_and_replay(folders: tuple[str, str], pr
 @pytest.mark.peers
 def test_a_folder_without_a_model_is_refused(tmp_path: Path, prompts: Path) -> None:
     pytest.importorskip("transformers", reason="pip install transformers==5.24.0")
-    with pytest.raises(ValueError, match="config.json: there is no such file"):
+    with pytest.raises(ValueError, match=r"config\.json: there is no such file"):
         registry.make_game(ID, live=(str(tmp_path),), prompts=prompts)
 
 

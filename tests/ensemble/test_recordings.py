@@ -9,6 +9,7 @@ from ensemble.ensemble_matches import ONE, K, dense, started
 
 from palaestra import registry
 from palaestra.core.files import FileError
+from palaestra.ensemble import recordings
 
 C, T, V = 5, 24, 24
 Arrays = dict[str, np.ndarray]
@@ -167,3 +168,11 @@ def test_no_file_is_refused(tmp_path: Path) -> None:
         registry.make_game(ONE, recorded=str(tmp_path / "text.npz"))
     with pytest.raises(FileError, match=r"nowhere\.npz: cannot be read: No such file"):
         registry.make_game(ONE, recorded=str(tmp_path / "nowhere.npz"))
+
+
+def test_gigabytes_of_nothing_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recordings, "LARGE", 2**20)
+    zeros = np.zeros((2, 8, 2, 40_000), "<f4")
+    np.savez_compressed(tmp_path / "zeros.npz", probs=zeros, right=np.zeros((2, 8), "<i4"), domain=np.zeros(2, "<i4"))
+    with pytest.raises(FileError, match=r"zeros\.npz: array 'probs' has 5120128 bytes, of which few are stored"):
+        recordings.read_recording(tmp_path / "zeros.npz", 8)

@@ -40,8 +40,8 @@ def refuses(path: Path, honest: int) -> None:
     raise FileError(f"{path}: is no such file: give another")
 
 
-def refuses_in_two_lines(path: Path, honest: int) -> None:
-    raise FileError(f"{path}: is no such file\ngive another")
+def refuses_at_length(path: Path, honest: int) -> None:
+    raise FileError(f"{path}: is no such file: give another" * 100)
 
 
 def refuses_without_its_name(path: Path, honest: int) -> None:
@@ -77,7 +77,7 @@ def dies(path: Path, honest: int) -> None:
     ("what", "outcome"),
     [
         (refuses, REFUSED),
-        (refuses_in_two_lines, ILL_TOLD),
+        (refuses_at_length, ILL_TOLD),
         (refuses_without_its_name, ILL_TOLD),
         (quotes_a_private_file, OPENED),
         (lets_another_error_out, FOREIGN),

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.ucav import dogfight, limits, track
+from palaestra.core.files import FileError
+from palaestra.ucav import acmi, dogfight, limits, track
 from palaestra.ucav.acmi import AcmiWriter, object_id, read_acmi, write_acmi
 
 GAME = dogfight.game()
@@ -254,3 +255,25 @@ def test_a_second_match_follows_the_first_with_aircraft_of_its_own(tmp_path: Pat
 
 def test_ids_name_team_and_number():
     assert [object_id(GAME, slot) for slot in range(2)] == [RED, BLUE]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"PK\3\4", b"\xff", b"FileType=text/acmi/tacview\nFileVersion=2.2\n#x\n",
+        b"FileType=text/acmi/tacview\nFileVersion=2.2\n1,T=1|\x1b[2J\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_recording_is_refused_by_name(content: bytes, tmp_path: Path):
+    (tmp_path / "x.acmi").write_bytes(content)
+    with pytest.raises(FileError, match=r"x\.acmi") as caught:
+        read_acmi(tmp_path / "x.acmi")
+    assert str(caught.value).isprintable()
+
+
+def test_a_bomb_is_refused_after_as_much_as_a_recording_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(acmi, "LARGEST", 2**20)
+    with zipfile.ZipFile(tmp_path / "x.zip.acmi", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.txt.acmi", bytes(2**24))
+    with pytest.raises(FileError, match=r"x\.zip\.acmi: larger than"):
+        read_acmi(tmp_path / "x.zip.acmi")

@@ -16,7 +16,7 @@ from palaestra.ensemble.ensemble_rules import MOST_DOMAINS, MOST_EXPERTS, PARAME
 from palaestra.ensemble.live_models import ModelsDigest, library_version, load_expert, tokens_of_all
 from palaestra.game import Game
 
-LARGEST = 2**27
+LARGEST = 2**25
 """Bytes of a file of prompts."""
 
 

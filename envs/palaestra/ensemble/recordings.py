@@ -29,6 +29,8 @@ from palaestra.ensemble.ensemble_rules import MOST_DOMAINS, MOST_EXPERTS
 
 MOST_BYTES = 2**35
 """Largest size of an array."""
+LARGE, MOST_INFLATED = 2**27, 50
+"""Bytes from which on an array may not be as many times larger than in its file: probabilities are not."""
 TOLERANCE = 1e-3
 """By how much the sum of a distribution may differ from 1: that of 100,000 numbers of half precision does."""
 SMALLEST = 1e-30
@@ -65,6 +67,9 @@ def read_recording(path: str | Path, tokens: int) -> Recording:
     """
     try:
         with Archive(path) as archive:
+            size = archive.sizes.get("probs", 0)
+            if size > max(LARGE, MOST_INFLATED * archive.stored.get("probs", 0)):
+                raise FileError(f"{path}: array 'probs' has {size} bytes, of which few are stored: save it by np.savez")
             probs = archive.read("probs", "<f4", (None,) * 4, MOST_BYTES)
             documents, length, experts, vocabulary = probs.shape
             right = archive.read("right", "<i4", (documents, length), MOST_BYTES)

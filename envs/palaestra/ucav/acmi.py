@@ -21,6 +21,7 @@ import math
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,13 +29,15 @@ from types import TracebackType
 
 import numpy as np
 
-from palaestra.core.files import open_atomically
+from palaestra.core.files import FileError, open_atomically, printable, printable_error, read_limited
 from palaestra.game import Game
 from palaestra.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
 from palaestra.ucav.records import match_time_s, outcome, reason
 
 REFERENCE_TIME = "2000-01-01T12:00:00Z"
 """When every match starts, so that equal matches give equal files."""
+LARGEST = 2**26
+"""Bytes of a recording that is read."""
 T_DECIMALS = (7, 7, 2, 2, 2, 2)
 """Decimals of longitude and latitude (1e-7 degrees are 11 mm), altitude (m) and the three angles (degrees)."""
 
@@ -324,17 +327,32 @@ def read_acmi(path: str | os.PathLike[str]) -> Acmi:
     """Reads a recording, zipped or not.
 
     Raises:
-        ValueError: Not ACMI 2 text, or a line that is none of the format's; names the line.
+        FileError: Not ACMI 2 text, larger than `LARGEST`, or a line that is none of the format's; names file and line.
     """
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            text = archive.read(archive.namelist()[0]).decode("utf-8-sig")
-    else:
-        text = Path(path).read_text(encoding="utf-8-sig")
+    try:
+        content = read_limited(os.fspath(path), LARGEST)
+        if content.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open(archive.infolist()[0]) as file:
+                content = file.read(LARGEST + 1)
+        text = content.decode("utf-8-sig")
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+        IndexError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{path}: not a flight recording (ACMI 2 text): {printable_error(error)}") from error
+    if len(content) > LARGEST:
+        raise FileError(f"{path}: larger than {LARGEST} bytes: no such file is as large")
     text = text.replace("\r\n", "\n")
     lines = [line.replace("\\\n", "\n") for line in re.split(r"(?<!\\)\n", text)]
     if lines[0] != "FileType=text/acmi/tacview" or not lines[1:] or not lines[1].startswith("FileVersion=2"):
-        raise ValueError(f"{path}: not a flight recording (ACMI 2 text)")
+        raise FileError(f"{path}: not a flight recording (ACMI 2 text)")
     recording, tracks = Acmi(), {}
     time_s = 0.0
     for number, line in enumerate(lines[2:], 3):
@@ -345,8 +363,8 @@ def read_acmi(path: str | os.PathLike[str]) -> Acmi:
                 recording.objects[int(line[1:], 16)].removed_s = time_s
             elif line and not line.startswith("//"):
                 _read_update(recording, tracks, time_s, line)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path}, record {number}: cannot read {line!r}") from error
+        except (ValueError, KeyError, IndexError, OverflowError) as error:
+            raise FileError(f"{path}, record {number}: cannot read {printable(line)}") from error
     offset = np.zeros(6)
     offset[:2] = [float(recording.properties.get(f"Reference{axis}", 0.0)) for axis in ("Longitude", "Latitude")]
     for id, track in tracks.items():
