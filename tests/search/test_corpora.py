@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from palaestra.core.files import FileError
-from palaestra.search import stdlib_docs
+from palaestra.search import corpora, stdlib_docs
 from palaestra.search.corpora import SEVERAL, Question, read, read_passages
+from palaestra.search.library import TOP
+from palaestra.search.turn_codec import LONGEST_PROMPT, LONGEST_TEXT
 
 pytestmark = pytest.mark.jitless
 
@@ -195,9 +198,19 @@ BAD_PASSAGES = {
     "no text in UTF-8": (GOOD + b'\n{"text": "\xff"}', ": line 3: no text in UTF-8 (byte 10)"),
     "no JSON": (GOOD + b'{"text": }\n', ": line 2: no JSON (Expecting value, character 10)"),
     "nested": (b'{"text": ' + b"[" * 100_000, ": line 1: no JSON (maximum recursion depth"),
-    "a nested list": (b"[" * 100_000, ": no JSON (maximum recursion depth"),
+    "a nested list": (b"[" * 100_000, ": item 1: no JSON (maximum recursion depth"),
     "a long number": (b'{"id": ' + b"1" * 5000 + b"}", ": line 1: no JSON (Exceeds the limit"),
-    "a list that ends early": (b'[{"text": "x"}', ": no JSON (Expecting ',' delimiter"),
+    "a list that ends early": (b'[{"text": "x"}', ": item 1: no JSON (',' or ']' is missing)"),
+    "a list that goes on": (b'[{"text": "x"}] []', ": item 1: no JSON (the file goes on behind the list)"),
+    "a list of two without a comma": (b'[{"text": "x"} {"text": "y"}]', ": item 1: no JSON (',' or ']' is missing)"),
+    "a list that ends inside": (b'[{"text": "x"}, {"text": "y', ": item 2: no JSON (Unterminated string"),
+    "a list that is no UTF-8": (b'[{"text": "\xff"}]', ": no text in UTF-8 (behind item 0)"),
+    "a long passage": (
+        b'{"text": "' + b"word " * 60_000 + b'"}',
+        ": line 1: text has 299999 characters, more than 262144",
+    ),
+    "a long title": (b'{"title": "' + b"word " * 60_000 + b'", "text": "x"}', ": line 1: title has"),
+    "a long id": (b'{"id": "' + b"x" * 2000 + b'", "text": "x"}', ": line 1: id has 2000 characters, more than 1024"),
     "a list without passages": (b"[]", ": no passages: "),
     "nothing": (b"\n", ": no passages: "),
     "no object": (GOOD + b"5", ": line 2: a whole number, not an object"),
@@ -319,3 +332,46 @@ def test_a_dataset_without_answerable_questions_is_refused(tmp_path: Path):
     path = lines(tmp_path / "x", MUSIQUE | {"answerable": False})
     with pytest.raises(FileError, match=rf"^{re.escape(str(path))}: no questions: give a file as HotpotQA"):
         read(path)
+
+
+# -- large files -------------------------------------------------------------------------------------------------------
+
+
+def test_an_endless_line_is_refused_before_it_is_read(tmp_path: Path):
+    path = tmp_path / "endless.jsonl"
+    path.write_bytes(b'{"text": "x"}\n{"text": "' + b"x" * (corpora.LONGEST_OBJECT + 2**20))
+    with pytest.raises(FileError, match=r"endless\.jsonl: line 2: longer than 16777216 bytes"):
+        read_passages(path)
+
+
+@pytest.mark.parametrize("start", [b"", b"[", b'{"text": "x"}\n'])
+def test_a_sparse_file_is_refused(tmp_path: Path, start: bytes):
+    path = tmp_path / "sparse.jsonl"
+    path.write_bytes(start)
+    os.truncate(path, 15_000_000_000)
+    with pytest.raises(FileError, match=r"sparse\.jsonl"):
+        read_passages(path)
+
+
+def test_a_list_is_read_value_by_value_wherever_its_file_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    rows = [{"text": f"caf\u00e9 \u2014 \U0001f600 {'x' * k} [,]"} for k in range(1, 41)]
+    path = tmp_path / "list.json"
+    path.write_text("\ufeff [ " + " ,\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + " ] \n", "utf-8")
+    for size in (1, 2, 3, 7, 64, 2**16):
+        monkeypatch.setattr(corpora, "READ_BYTES", size)
+        assert list(read_passages(path)[0]) == [row["text"] for row in rows]
+
+
+def test_passages_keep_the_ids_of_their_file(tmp_path: Path):
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"id": "Q64", "text": "a"}\n{"text": "b"}\n{"id": 7, "text": "c"}\n')
+    passages = read_passages(path)[0]
+    assert (passages, passages.ids) == (("a", "b", "c"), ("Q64", "1", "7"))
+    assert pickle.loads(pickle.dumps(passages)).ids == passages.ids
+    path.write_text('{"text": "a"}\n')
+    assert read_passages(path)[0].ids == ()
+
+
+def test_three_of_the_longest_passages_fit_into_what_an_agent_reads():
+    assert TOP * (corpora.LONGEST_PASSAGE + 100) < LONGEST_TEXT
+    assert corpora.LONGEST_QUESTION + LONGEST_PROMPT < LONGEST_TEXT

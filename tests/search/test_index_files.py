@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from palaestra.core.files import FileError
-from palaestra.search import Index
+from palaestra.search import Index, index_files
+from palaestra.search.corpus import Passages, ids_of
 
 pytestmark = pytest.mark.jitless
 
@@ -149,4 +150,48 @@ def test_an_interrupted_save_is_no_index(folder: Path, monkeypatch: pytest.Monke
     with pytest.raises(OSError, match="disk full"):
         Index(["other"]).save(folder)
     with pytest.raises(FileError, match=r"parameters\.npy"):
+        Index.load(folder)
+
+
+@pytest.mark.parametrize(("name", "of"), [("offsets", "passages"), ("text_offsets", "texts")])
+def test_differences_that_overflow_are_no_way_up(folder: Path, name: str, of: str):
+    led = np.load(folder / f"{name}.npy")
+    jumps = np.array([led[0], 2**62, -(2**63) + 5, -(2**62), *led[4:]], "<i8")
+    assert (np.diff(jumps[:3]) > 0).all()
+    np.save(folder / f"{name}.npy", jumps)
+    with pytest.raises(FileError, match=rf"{name}\.npy: its numbers do not lead through {of}\.npy"):
+        Index.load(folder)
+
+
+def test_contents_are_checked_across_the_parts_that_are_looked_at_together(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = np.load(folder / "passages.npy")
+    offsets = np.load(folder / "offsets.npy")
+    for part in (1, 2, 3):
+        monkeypatch.setattr(index_files, "PART", part)
+        assert len(Index.load(folder)) == 4
+        for at in (k for k in range(1, len(whole)) if k not in offsets):
+            bad = whole.copy()
+            bad[at] = bad[at - 1]
+            np.save(folder / "passages.npy", bad)
+            with pytest.raises(FileError, match=r"passages\.npy: passages of a word do not ascend"):
+                Index.load(folder)
+        np.save(folder / "passages.npy", whole)
+
+
+def test_ids_are_kept_with_the_index(tmp_path: Path):
+    passages = Passages(TEXTS, ["Q64", "x", "", "Q\xe4"])
+    Index(passages).save(tmp_path)
+    assert list(ids_of(Index.load(tmp_path).passages)) == ["Q64", "x", "", "Q\xe4"]
+    np.save(tmp_path / "id_offsets.npy", np.array([0, 2**62, -(2**63), 1, 6], "<i8"))
+    with pytest.raises(FileError, match=r"id_offsets\.npy: its numbers do not lead"):
+        Index.load(tmp_path)
+    Index(TEXTS).save(tmp_path)
+    assert not ids_of(Index.load(tmp_path).passages)
+
+
+def test_a_passage_that_is_too_long_to_be_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(index_files, "LONGEST_TEXT", 20)
+    with pytest.raises(FileError, match=r"text_offsets\.npy: a passage is too long"):
         Index.load(folder)

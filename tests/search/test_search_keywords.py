@@ -27,6 +27,9 @@ LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1
         ({"form": "text", "prompt": "hello"}, "prompt"),
         ({"form": "text", "prompt": "{question:>999999999}"}, "give a width of up to 1000"),
         ({"form": "text", "prompt": "{question} {x}"}, "prompt"),
+        ({"form": "text", "prompt": "{question:>9999999999}"}, "a field is thousands of characters wide"),
+        ({"form": "text", "prompt": "{question:{turns}}"}, "a field is thousands of characters wide"),
+        ({"form": "text", "prompt": "{question}" + "x" * 70_000}, "give 65536 or fewer"),
         ({"world": "fixed", "passages": 99}, "passages"),
         (
             {"world": "fixed", "passages": 100, "hops": 4, "split": "test", "near_duplicates": 1.0, **LOUD},

@@ -29,17 +29,26 @@ from __future__ import annotations
 
 import json
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from palaestra.core.files import FileError, open_regular, printable, printable_error
+from palaestra.core.files import FileError, escaped, open_regular, printable, printable_error
 from palaestra.search import stdlib_docs
-from palaestra.search.corpus import Corpus, Question
+from palaestra.search.corpus import Corpus, Passages, Question
 
 __all__ = ["Corpus", "Question", "read", "read_passages"]
+
+LARGEST = 2**34
+"""Bytes of a file; Wikipedia in passages of 100 words has 14 GB."""
+LONGEST_OBJECT = 2**24
+"""Bytes of a line, and characters of an item of a list."""
+LONGEST_PASSAGE, LONGEST_QUESTION, LONGEST_ID = 2**18, 2**16, 2**10
+"""Characters. What a search finds, three passages, must fit into what an agent reads at once."""
+READ_BYTES = 2**16
+BLANKS, PARSE = re.compile(r"[ \t\r\n]*"), json.JSONDecoder().raw_decode
 
 SPLITS = ("train", "validation", "test")
 ANSWERS = ("answer", "answers", "golden_answers", "answer_aliases")
@@ -123,11 +132,21 @@ class Item(NamedTuple):
         text = text.strip()
         if not text:
             raise self.error(f"{name} is empty")
+        self.check_length(text, name, LONGEST_PASSAGE if name not in (*ANSWERS, "question") else LONGEST_QUESTION)
         try:
             text.encode()
         except UnicodeEncodeError:
             raise self.error(f"{name} has half of a character (\\ud800 to \\udfff)") from None
         return text
+
+    def check_length(self, text: str, name: str, most: int) -> None:
+        """Refuses a text that is too long for what agents read.
+
+        Raises:
+            FileError: It is.
+        """
+        if len(text) > most:
+            raise self.error(f"{name} has {len(text)} characters, more than {most}: cut it into several")
 
 
 def read(corpus: str | Path, questions: str | Path | None = None) -> Corpus:
@@ -160,11 +179,12 @@ def read(corpus: str | Path, questions: str | Path | None = None) -> Corpus:
     return Corpus(str(corpus), passages, found)
 
 
-def read_passages(path: str | Path) -> tuple[tuple[str, ...], dict[str, int]]:
+def read_passages(path: str | Path) -> tuple[Passages, dict[str, int]]:
     """Reads a file of passages.
 
     Returns:
-        The passages, and their numbers by id and, where it is nobody's id, by title; `SEVERAL` where several have it.
+        The passages with their ids, and their numbers by id and, where it is nobody's id, by title; `SEVERAL` where
+        several have it.
 
     Raises:
         FileError: The file is missing or not as it should be; names file, line or item, and reason.
@@ -212,20 +232,86 @@ def _items(path: str | Path, expected: str) -> Iterator[Item]:
         FileError: It cannot be read, or is neither.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular(path, LARGEST) as file:
             name, is_first = str(path), True
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_OBJECT + 1), b""), 1):
                 if not line.strip():
                     continue
-                if is_first and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
-                    values = _parse(line + file.read(), name)
-                    yield from (_item(value, f"{name}: item {k}", expected) for k, value in enumerate(values, 1))
-                    return
-                is_first = False
                 where = f"{name}: line {number}"
+                if is_first and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
+                    file.seek(0)
+                    yield from (_item(value, at, expected) for at, value in _ListReader(file, name))
+                    return
+                if len(line) > LONGEST_OBJECT:
+                    raise FileError(f"{where}: longer than {LONGEST_OBJECT} bytes: {JSON}")
+                is_first = False
                 yield _item(_parse(line, where), where, expected)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+class _ListReader:
+    """Reads a JSON list value by value: a file of gigabytes is never in memory as a whole."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._name, self._number = file, name, 0
+        self._decode = getincrementaldecoder("utf-8-sig")().decode
+        self._text, self._at, self._is_all = "", 0, False
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """The values, and where they are."""
+        before = "["
+        while self._next() == before:
+            self._at += 1
+            if before == "[" and self._next() == "]":
+                break
+            self._number, before = self._number + 1, ","
+            yield f"{self._name}: item {self._number}", self._value()
+        if self._next() != "]":
+            raise self._error(f"{before!r} or ']' is missing")
+        self._at += 1
+        if self._next():
+            raise self._error("the file goes on behind the list")
+
+    def _error(self, reason: str) -> FileError:
+        return FileError(f"{self._name}: item {max(self._number, 1)}: no JSON ({reason}): {JSON}")
+
+    def _read_on(self) -> None:
+        """Reads as much again as is left: a long value is tried a few times only."""
+        rest = self._text[self._at :]
+        content = self._file.read(max(READ_BYTES, len(rest)))
+        self._is_all, self._at = not content, 0
+        try:
+            self._text = rest + self._decode(content, self._is_all)
+        except UnicodeDecodeError as error:
+            raise FileError(f"{self._name}: no text in UTF-8 (behind item {self._number}): {JSON}") from error
+
+    def _next(self) -> str:
+        """The next character that is no blank, "" at the end."""
+        while True:
+            self._at = BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text) or self._is_all:
+                return self._text[self._at : self._at + 1]
+            self._read_on()
+
+    def _value(self) -> Any:
+        self._next()
+        while True:
+            try:
+                value, end = PARSE(self._text, self._at)
+                if end < len(self._text) or self._is_all or not isinstance(value, int | float):
+                    self._at = end
+                    return value
+                reason = "the list does not end"
+            except json.JSONDecodeError as error:
+                reason = f"{error.msg}, character {error.pos - self._at + 1}"
+            except (ValueError, RecursionError) as error:
+                raise self._error(printable_error(error)) from None
+            if self._is_all:
+                raise self._error(reason)
+            if len(self._text) - self._at > LONGEST_OBJECT:
+                raise self._error(f"longer than {LONGEST_OBJECT} characters, or {reason}")
+            self._read_on()
 
 
 def _parse(content: bytes, where: str) -> Any:
@@ -250,12 +336,14 @@ def _item(value: Any, where: str, expected: str) -> Item:
 def _refuse_questions(corpus: str | Path, questions: str | Path | None) -> None:
     """Refuses a file of questions for a corpus that has questions."""
     if questions is not None:
-        raise ValueError(f"questions={str(questions)!r}: {corpus} has questions of its own: leave questions= out")
+        raise ValueError(
+            f"questions={str(questions)!r}: {escaped(str(corpus))} has questions of its own: leave questions= out"
+        )
 
 
-def _read_passages(items: Iterable[Item], path: str | Path) -> tuple[tuple[str, ...], dict[str, int]]:
+def _read_passages(items: Iterable[Item], path: str | Path) -> tuple[Passages, dict[str, int]]:
     """See `read_passages`."""
-    passages: list[str] = []
+    passages, names = list[str](), list[str]()
     ids: dict[str, int] = {}
     titles: dict[str, int] = {}
     for item in items:
@@ -263,16 +351,19 @@ def _read_passages(items: Iterable[Item], path: str | Path) -> tuple[tuple[str, 
         if key is not None:
             if type(key) not in (int, str):
                 raise item.error(f"id is {KINDS[type(key)]}, not a text or a whole number")
+            item.check_length(str(key), "id", LONGEST_ID)
             if tidy(str(key)) in ids:
                 raise item.error(f"id {printable(key)} stands twice")
             ids[tidy(str(key))] = len(passages)
+        names.append(str(len(passages) if key is None else key))
         title, text = _title_and_text(item)
         if title:
             titles[title] = SEVERAL if title in titles else len(passages)
         passages.append(join(title, text))
+        item.check_length(passages[-1], "the passage", LONGEST_PASSAGE)
     if not passages:
         raise FileError(f"{path}: no passages: {PASSAGE}")
-    return tuple(passages), titles | ids
+    return Passages(passages, names if ids else ()), titles | ids
 
 
 def _title_and_text(item: Item) -> tuple[str, str]:

@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+
+class Passages(tuple[str, ...]):
+    """Passages of a file, which may have names there.
+
+    Attributes:
+        ids: Of each passage, as a text; empty where the file gives none.
+    """
+
+    ids: tuple[str, ...]
+
+    def __new__(cls, texts: Iterable[str], ids: Iterable[str] = ()) -> Passages:
+        """See the attributes."""
+        passages = super().__new__(cls, texts)
+        passages.ids = tuple(ids)
+        return passages
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """For pickles and copies."""
+        return tuple(self), self.ids
+
+
+def ids_of(passages: Sequence[str]) -> Sequence[str]:
+    """The names that passages have in their file; empty where they have none."""
+    return getattr(passages, "ids", ())
 
 
 class Question(NamedTuple):

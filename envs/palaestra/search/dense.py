@@ -30,6 +30,7 @@ from palaestra.core.files.model_files import digest_of_folder
 from palaestra.core.files.model_folder import checked_copy
 from palaestra.core.files.model_loading import load_embedder
 from palaestra.core.spec.factories import load
+from palaestra.search.corpus import Passages, ids_of
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Gives one embedding each text, ``[n, d]``."""
@@ -67,7 +68,8 @@ class DenseIndex:
             raise TypeError("texts is one string: give a list of them")
         if titles is not None and len(titles) != len(texts):
             raise ValueError(f"{len(titles)} titles for {len(texts)} texts: give one each")
-        self.passages = tuple(texts if titles is None else map("{}\n{}".format, titles, texts))
+        joined = texts if titles is None else map("{}\n{}".format, titles, texts)
+        self.passages = Passages(joined, ids_of(texts))
         source = find_source(retriever)
         if isinstance(source, Path):
             model = _Model.of(source)

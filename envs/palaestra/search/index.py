@@ -15,6 +15,7 @@ from palaestra.core.compile.linker import jit_disabled, record_view
 from palaestra.core.compile.reachable import code_digest
 from palaestra.search import bm25, index_files
 from palaestra.search.bm25 import TERM, Postings
+from palaestra.search.corpus import Passages, ids_of
 from palaestra.search.vocabulary import Vocabulary
 
 KEPT_WORDS = 64
@@ -45,7 +46,7 @@ class Index:
         """Indexes passages.
 
         Args:
-            texts: One each passage.
+            texts: One each passage; those of `palaestra.search.corpora.read_passages` keep the ids of their file.
             titles: One each passage; they are searched, too.
             k1: 0 to 1000.
             b: 0 to 1.
@@ -62,7 +63,7 @@ class Index:
             raise ValueError(f"k1={k1}, b={b}: k1 is 0 to {bm25.LARGEST_K1:g}, b is 0 to 1")
         self.k1, self.b = float(k1), float(b)
         joined = texts if titles is None else map("{}\n{}".format, titles, texts)
-        self.passages = tuple(joined)
+        self.passages = Passages(joined, ids_of(texts))
         self.vocabulary = Vocabulary()
         words, starts = self.vocabulary.learn(self.passages)
         self.postings = bm25.build_postings(words, starts, len(self.vocabulary), self.k1, self.b, compiled)

@@ -16,6 +16,7 @@ import numpy as np
 from palaestra.core.archive import LONGEST_NPY_HEADER, NPY_HEADER, NPY_START
 from palaestra.core.files import FileError, open_regular, write_atomically
 from palaestra.search.bm25 import LARGEST_K1, Postings, read_only
+from palaestra.search.corpus import ids_of
 from palaestra.search.vocabulary import Vocabulary
 
 FORMAT = 1.0
@@ -24,14 +25,22 @@ KINDS = {
     "words": "|u1", "texts": "|u1", "text_offsets": "<i8",
 }  # fmt: skip
 """Files and their types: ``parameters`` are the format, k1 and b; ``words`` are UTF-8, one a line, by id."""
+ID_KINDS = {"ids": "|u1", "id_offsets": "<i8"}
+"""Those of an index whose passages have names in their file."""
+LONGEST_TEXT, LONGEST_ID, WORDS_BYTES = 2**24, 2**12, 2**28
+"""Bytes of a passage, of its id, and of all words."""
+LARGEST = 2**40
+"""Bytes of a file."""
+PART = 2**22
+"""Numbers that are looked at together."""
 
 
 class Texts(Sequence[str]):
     """Texts that lie in memory, or on the disk, as UTF-8 behind each other; what is no UTF-8 reads as U+FFFD."""
 
-    def __init__(self, content: np.ndarray, offsets: np.ndarray) -> None:
-        """Text n is ``content[offsets[n]:offsets[n + 1]]``, uint8."""
-        self.content, self.offsets = content, offsets
+    def __init__(self, content: np.ndarray, offsets: np.ndarray, ids: Sequence[str] = ()) -> None:
+        """Text n is ``content[offsets[n]:offsets[n + 1]]``, uint8; ``ids`` are its names, where it has some."""
+        self.content, self.offsets, self.ids = content, offsets, ids
 
     def __len__(self) -> int:
         """Number of texts."""
@@ -58,18 +67,26 @@ def write(
         OSError: A file cannot be written; names it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "parameters.npy").unlink(missing_ok=True)
-    texts = [text.encode("utf-8", "replace") for text in passages]
+    for name in ("parameters", *ID_KINDS):
+        (folder / f"{name}.npy").unlink(missing_ok=True)
+    texts, text_offsets = _joined(passages)
     arrays = {
         **postings._asdict(),
         "words": np.frombuffer("\n".join(vocabulary).encode(), np.uint8),
-        "texts": np.frombuffer(b"".join(texts), np.uint8),
-        "text_offsets": np.cumsum([0, *map(len, texts)]),
-        "parameters": np.array([FORMAT, *k1_and_b]),
+        "texts": texts,
+        "text_offsets": text_offsets,
     }
-    for name, array in arrays.items():
-        array = np.ascontiguousarray(array, KINDS[name])
+    if ids := ids_of(passages):
+        arrays["ids"], arrays["id_offsets"] = _joined(ids)
+    for name, array in {**arrays, "parameters": np.array([FORMAT, *k1_and_b])}.items():
+        array = np.ascontiguousarray(array, (KINDS | ID_KINDS)[name])
         write_atomically(folder / f"{name}.npy", lambda file, array=array: np.save(file, array, allow_pickle=False))
+
+
+def _joined(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Texts one behind the other in UTF-8, uint8, and where each begins, int64 ``[n + 1]``."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)], dtype=np.int64)
 
 
 def read(folder: Path) -> tuple[Texts, Vocabulary, Postings, tuple[float, float]]:
@@ -78,7 +95,8 @@ def read(folder: Path) -> tuple[Texts, Vocabulary, Postings, tuple[float, float]
     Raises:
         FileError: A file is missing, damaged, or does not fit the others; names it.
     """
-    arrays = {name: _mapped(folder / f"{name}.npy", kind) for name, kind in KINDS.items()}
+    kinds = KINDS | (ID_KINDS if os.path.lexists(folder / "ids.npy") else {})
+    arrays = {name: _mapped(folder / f"{name}.npy", kind) for name, kind in kinds.items()}
 
     def check(name: str, holds: Any, wrong: str) -> None:
         if not holds:
@@ -90,31 +108,44 @@ def read(folder: Path) -> tuple[Texts, Vocabulary, Postings, tuple[float, float]
     offsets, text_offsets = np.array(arrays["offsets"]), np.array(arrays["text_offsets"])
     passages, scores = arrays["passages"], arrays["scores"]
     check("text_offsets", _ascend(text_offsets, len(arrays["texts"])), "its numbers do not lead through texts.npy")
+    check("text_offsets", np.diff(text_offsets).max(initial=0) <= LONGEST_TEXT, "a passage is too long")
     check("offsets", _ascend(offsets, len(passages)), "its numbers do not lead through passages.npy")
     check("scores", len(scores) == len(passages), f"{len(scores)} numbers, but {len(passages)} in passages.npy")
     check("peaks", len(arrays["peaks"]) == len(offsets) - 1, "another number of words than in offsets.npy")
     number, filled = len(text_offsets) - 1, np.flatnonzero(np.diff(offsets))
-    is_first = np.zeros(len(passages) + 1, bool)
-    is_first[offsets] = True
-    check("passages", not len(passages) or (passages.min() >= 0 and passages.max() < number), "no such passage")
-    check("passages", (is_first[1:-1] | (np.diff(passages) > 0)).all(), "passages of a word do not ascend")
-    check("scores", np.all((scores > 0) & (scores < np.inf)), "a score is not positive or not finite")
+    for start in range(0, len(passages), PART):
+        part, some = passages[max(start - 1, 0) : start + PART], scores[start : start + PART]
+        check("scores", np.all((some > 0) & (some < np.inf)), "a score is not positive or not finite")
+        check("passages", part.min() >= 0 and part.max() < number, "no such passage")
+        firsts = offsets[np.searchsorted(offsets, start) : np.searchsorted(offsets, start + len(some))]
+        ascends = np.diff(part) > 0
+        ascends[firsts[firsts > 0] - max(start, 1)] = True  # the first passage of a word
+        check("passages", ascends.all(), "passages of a word do not ascend")
     peaks = np.zeros(len(offsets) - 1, np.float32)
     if len(filled):
         peaks[filled] = np.maximum.reduceat(scores, offsets[filled])
     check("peaks", np.array_equal(peaks, arrays["peaks"]), "not the largest of scores.npy")
+    check("words", len(arrays["words"]) <= WORDS_BYTES, f"larger than {WORDS_BYTES} bytes")
     try:
         words = bytes(arrays["words"]).decode().split("\n") if len(arrays["words"]) else []
     except UnicodeDecodeError:
         words = None
     check("words", words is not None and len(set(words)) == len(words) == len(peaks), "not one word for each peak")
-    passages_of = Texts(arrays["texts"], text_offsets)
+    ids: Sequence[str] = ()
+    if "ids" in arrays:
+        id_offsets = np.array(arrays["id_offsets"])
+        check("id_offsets", _ascend(id_offsets, len(arrays["ids"])), "its numbers do not lead through ids.npy")
+        check("id_offsets", len(id_offsets) == len(text_offsets), "another number of ids than of passages")
+        check("id_offsets", np.diff(id_offsets).max(initial=0) <= LONGEST_ID, "an id is too long")
+        ids = Texts(arrays["ids"], id_offsets)
+    passages_of = Texts(arrays["texts"], text_offsets, ids)
     return passages_of, Vocabulary(words or ()), read_only(offsets, peaks, passages, scores), (float(k1), float(b))
 
 
 def _ascend(offsets: np.ndarray, end: int) -> bool:
-    """Whether offsets start at 0, never fall and end where the array ends."""
-    return len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end and bool((np.diff(offsets) >= 0).all())
+    """Whether offsets start at 0, never fall and end where the array ends; differences could overflow."""
+    is_led = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end
+    return bool(is_led and (offsets[1:] >= offsets[:-1]).all())
 
 
 def _mapped(path: Path, kind: str) -> np.ndarray:
@@ -124,7 +155,7 @@ def _mapped(path: Path, kind: str) -> np.ndarray:
         FileError: It is missing or no such array; names it.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular(path, LARGEST) as file:
             start = file.read(len(NPY_START) + 2)
             text = file.read(min(int.from_bytes(start[-2:], "little"), LONGEST_NPY_HEADER))
             match = NPY_HEADER.fullmatch(text) if start.startswith(NPY_START) else None

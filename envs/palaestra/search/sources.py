@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from palaestra.core.files import FileError
 from palaestra.search import generator
 from palaestra.search.bm25 import K1, B, build_postings, natural_log
 from palaestra.search.corpus import Corpus
@@ -149,13 +150,13 @@ def corpus_world(rules: Rules, corpus: Corpus, split: str | None) -> tuple[Libra
     """Passages and questions of files.
 
     Raises:
-        ValueError: No question of the split can be answered; says why.
+        FileError: No question of the split can be answered; says why.
     """
     vocabulary, words, starts, index = _indexed(corpus.passages)
     asked = [q for q in corpus.questions if split is None or q.split == split]
     if not asked:
         there = ", ".join(sorted({q.split for q in corpus.questions}))
-        raise ValueError(f"{corpus.name}: no questions of split={split!r}: it has {there}")
+        raise FileError(f"{corpus.name}: no questions of split={split!r}: it has {there}")
     kept = []
     short = [_short_answers(q.answers) for q in asked]
     queries = [[_beginning(corpus.passages[n]) for n in q.gold[:MOST_HOPS]] for q in asked]
@@ -168,7 +169,7 @@ def corpus_world(rules: Rules, corpus: Corpus, split: str | None) -> tuple[Libra
             kept.append((question, answers, some))
     if not kept:
         reason = f"an answer of 1 to {WORDS} words, and at most {MOST_HOPS} passages that a search finds"
-        raise ValueError(f"{corpus.name}: none of {len(asked)} questions of split={split!r} has {reason}")
+        raise FileError(f"{corpus.name}: none of {len(asked)} questions of split={split!r} has {reason}")
     questions, answers = tuple(q.text for q, _, _ in kept), tuple(short for _, short, _ in kept)
     vocabulary.learn([*questions, *(f"{normalize(a)} {a}" for some in answers for a in some)])
     table = _questions(vocabulary, questions, answers)
