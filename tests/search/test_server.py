@@ -1,28 +1,26 @@
 """The HTTP server: Search-R1's contract, sessions of environments, and what it refuses."""
 
-import http.client
 import json
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from search.server_client import TEXTS, Client, Connect
 
 import palaestra
 from palaestra.search import Index
 from palaestra.search import server as server_module
+from palaestra.search.corpora import read_passages
 from palaestra.search.server import Server
 
 SPOKEN, GAUGE = "search/Spoken-v0", "search/Gauge-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
-TITLES = ["Cats", "Dogs", '"Heroes"', "Empty"]
-TEXTS = ["A cat sat on the mat.", "Dogs bark at a cat,\nat night \u2014 \U0001f415.", "A song about a cat.", ""]
 
 
 class Gauge(gymnasium.Env):
@@ -62,73 +60,6 @@ class Gauge(gymnasium.Env):
 
 
 gymnasium.register(GAUGE, lambda **keywords: Gauge(**keywords), order_enforce=False)
-
-
-class Client:
-    """One connection to a server."""
-
-    def __init__(self, server: Server) -> None:
-        self.host, port = server.address.removeprefix("http://").rsplit(":", 1)
-        self.port = int(port)
-        self.connection = http.client.HTTPConnection(self.host, self.port, timeout=10)
-
-    def send(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        self.connection.request(method, path, content, {name.replace("_", "-"): text for name, text in headers.items()})
-        answer = self.connection.getresponse()
-        assert answer.headers["Content-Type"] == "application/json"
-        assert not [name for name in answer.headers if name.startswith("Access-Control")]
-        return answer.status, json.loads(answer.read())
-
-    def post(self, path: str, **body: Any) -> Any:
-        status, answer = self.send("POST", path, body)
-        assert status == 200, answer
-        return answer
-
-    def refusal(self, status: int, path: str, body: Any, **headers: str) -> str:
-        given, answer = self.send("POST", path, body, **headers)
-        assert given == status, answer
-        assert answer.keys() == {"error"}
-        return answer["error"]
-
-    def raw(self, request: bytes) -> bytes:
-        """All that is answered to these bytes until the server ends the connection."""
-        with socket.create_connection((self.host, self.port), timeout=10) as connection:
-            connection.sendall(request)
-            return b"".join(iter(lambda: connection.recv(65536), b""))
-
-
-@pytest.fixture(scope="module")
-def index() -> Index:
-    return Index(TEXTS, titles=TITLES)
-
-
-@pytest.fixture(scope="module")
-def corpus(index: Index) -> Iterator[Server]:
-    with Server(index=index, port=0) as server:
-        yield server
-
-
-Connect = Callable[[Server], Client]
-
-
-@pytest.fixture
-def connect() -> Iterator[Connect]:
-    """Clients whose connections are closed after the test."""
-    clients: list[Client] = []
-
-    def connect(server: Server) -> Client:
-        clients.append(Client(server))
-        return clients[-1]
-
-    yield connect
-    for client in clients:
-        client.connection.close()
-
-
-@pytest.fixture
-def client(corpus: Server, connect: Connect) -> Client:
-    return connect(corpus)
 
 
 @pytest.fixture(scope="module")
@@ -200,12 +131,14 @@ def test_a_query_is_searched_up_to_its_longest_length(client: Client):
         ({"queries": None}, '"queries" is missing: give a list'),
         ({"queries": ["cat", 3]}, "got 3 in it"),
         ({"query": ["cat"]}, '"query" is ["cat"]: give a text'),
-        ({"queries": ["cat"] * 1025}, "1025 queries: send at most 1024 at once"),
-        ({"queries": ["cat"], "topk": 0}, '"topk" is 1 to 100, got 0'),
+        ({"queries": ["cat"] * 16385}, "16385 queries: send at most 16384 at once"),
+        ({"queries": ["cat"], "topk": -1}, '"topk" is 1 to 100, got -1'),
         ({"queries": ["cat"], "topk": 101}, "got 101"),
-        ({"queries": ["cat"], "topk": True}, '"topk" is true: give an integer'),
-        ({"queries": ["cat"], "topk": 1.0}, '"topk" is 1.0: give an integer'),
-        ({"queries": ["cat"], "return_scores": 1}, '"return_scores" is 1: give true or false'),
+        ({"queries": ["cat"], "topk": 1.5}, '"topk" is 1.5: give an integer'),
+        ({"queries": ["cat"], "topk": "three"}, '"topk" is "three": give an integer'),
+        ({"queries": ["cat"], "topk": [3]}, '"topk" is [3]: give an integer'),
+        ({"queries": ["cat"], "return_scores": 2}, '"return_scores" is 2: give true or false'),
+        (b'{"queries": [' + b'"",' * 600_000 + b'""]}', "the body has more than 1048576 values"),
         ({"queries": ["cat"], "topk": "x" * 1000}, "... (1002 characters)"),
         ([], "no JSON object"),
         (b"", "the body is no JSON"),
@@ -220,6 +153,40 @@ def test_a_wrong_body_is_refused(client: Client, body: Any, error: str):
 
 
 @pytest.mark.jitless
+@pytest.mark.parametrize("topk", [0, False, None, "0", 3, 3.0, "3", " 3 ", "3.0", "+3"])
+@pytest.mark.parametrize("with_scores", [False, 0, 0.0, "no", "False", None])
+def test_values_are_taken_as_pydantic_takes_them(client: Client, topk: Any, with_scores: Any):
+    expected = client.post("/retrieve", queries=["a cat"])
+    assert client.post("/retrieve", queries=["a cat"], topk=topk, return_scores=with_scores) == expected
+
+
+@pytest.mark.parametrize("with_scores", [True, 1, 1.0, "yes", "TRUE", "on", "t", "1"])
+def test_words_for_true_are_taken(client: Client, with_scores: Any):
+    (found,) = client.post("/retrieve", queries=["a cat"], topk=True, return_scores=with_scores)["result"]
+    assert [hit.keys() for hit in found] == [{"document", "score"}]
+
+
+def test_search_r1s_own_batch_is_answered(client: Client):
+    """512 prompts of 5 rollouts each ask at once; it reads ``.json()["result"]``."""
+    queries = [f"cat {k} {'mat' * (k % 7)}" for k in range(2560)]
+    found = client.post("/retrieve", queries=queries, topk=3, return_scores=True)["result"]
+    assert len(found) == 2560
+    for k in (0, 1, 255, 256, 2559):
+        assert [found[k]] == client.post("/retrieve", queries=[queries[k]], topk=3, return_scores=True)["result"]
+    assert client.post("/retrieve", query=queries[0], topk=3, return_scores=True)["result"] == found[0]
+
+
+def test_ids_of_a_file_come_out_again(tmp_path: Path, connect: Connect):
+    path = tmp_path / "corpus.jsonl"
+    rows = [{"id": "Q64", "contents": "Berlin\nA capital."}, {"text": "capital"}, {"id": 7, "text": "capital capital"}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    Index(read_passages(path)[0]).save(tmp_path / "saved")
+    for index in (Index(read_passages(path)[0]), Index.load(tmp_path / "saved")):
+        with Server(index=index, port=0) as server:
+            (found,) = connect(server).post("/retrieve", queries=["capital"])["result"]
+            assert sorted(hit["id"] for hit in found) == ["1", "7", "Q64"]
+
+
 def test_threads_search_at_the_same_time(corpus: Server, connect: Connect):
     expected = connect(corpus).post("/retrieve", queries=["cat", "dogs bark"], return_scores=True)
     answers: list[Any] = []
@@ -234,143 +201,6 @@ def test_threads_search_at_the_same_time(corpus: Server, connect: Connect):
     for thread in threads:
         thread.join()
     assert answers == [expected] * 80
-
-
-# -- HTTP --------------------------------------------------------------------------------------------------------------
-
-
-def test_health_tells_what_there_is(client: Client):
-    expected = {"status": "ok", "passages": 4, "environment": None, "sessions": 0}
-    assert client.send("GET", "/health?verbose=1") == (200, expected)
-
-
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "GET", "OPTIONS", "BREW"])
-def test_a_wrong_method_is_refused(client: Client, method: str):
-    status, answer = client.send(method, "/retrieve")
-    assert status == 405
-    assert method in answer["error"]
-
-
-def test_an_unknown_path_is_refused_with_those_there_are(client: Client):
-    assert client.refusal(404, "/search", {}) == "no path '/search': there are /health, /retrieve"
-    assert "no path '/reset'" in client.refusal(404, "/reset", {})
-
-
-def test_head_is_answered_without_a_body(client: Client):
-    answer = client.raw(b"HEAD /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 405 ")
-    assert answer.endswith(b"\r\n\r\n")
-
-
-def test_a_body_that_is_too_large_is_refused_though_it_is_still_sent(client: Client):
-    assert "send at most 1048576" in client.refusal(413, "/retrieve", b"x" * (8 * 2**20))
-    assert client.refusal(400, "/retrieve", b"x" * 2**20).startswith("the body is no JSON")
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        (b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411),
-        (b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 411),
-        (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", 411),
-        (b"Content-Length: -2\r\n\r\n{}", 400),
-        (b"Content-Length: +2\r\n\r\n{}", 400),
-        (b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}", 400),
-        (b"".join(b"X%d: x\r\n" % k for k in range(200)) + b"\r\n", 431),
-    ],
-)
-def test_a_body_without_a_plain_length_ends_the_connection(client: Client, headers: bytes, status: int):
-    answer = client.raw(b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\n" + headers)
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
-    assert b"\r\nConnection: close\r\n" in answer
-    assert b'{"error": ' in answer
-
-
-def test_a_body_of_a_get_is_not_read_as_the_next_request(client: Client):
-    inner = b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(inner)
-    answer = client.raw(head + inner)
-    assert answer.count(b"HTTP/1.1 ") == 1
-    assert b'"ok"' in answer
-
-
-@pytest.mark.parametrize("host", ["localhost", "localhost:80", "127.0.0.1", "127.9.9.9:1", "[::1]:8000", "LOCALHOST"])
-def test_a_request_to_this_machine_is_answered(client: Client, host: str):
-    assert client.send("GET", "/health", Host=host)[0] == 200
-
-
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1", "", "[::1"]
-)
-def test_a_name_that_was_bound_to_this_machine_is_refused(client: Client, host: str):
-    assert "the header Host says" in client.refusal(403, "/retrieve", {"query": "cat"}, Host=host)
-
-
-def test_a_request_without_a_host_is_refused(client: Client):
-    assert client.raw(b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 403 ")
-
-
-def test_a_server_of_all_addresses_takes_any_host_but_no_web_page(index: Index, connect: Connect):
-    with Server(index=index, host="0.0.0.0", port=0) as server:
-        client = connect(server)
-        assert client.send("GET", "/health", Host="training.example")[0] == 200
-        assert "web pages" in client.refusal(403, "/retrieve", {"query": "cat"}, Origin="http://training.example")
-
-
-@pytest.fixture
-def hasty(index: Index, connect: Connect) -> Iterator[Client]:
-    with Server(index=index, port=0, timeout_s=0.2) as server:
-        yield connect(server)
-
-
-def drip(client: Client, request: bytes) -> tuple[bytes, float]:
-    """Sends a request one byte each 20 ms; the answer, and when the server had enough."""
-    start = time.monotonic()
-    with socket.create_connection((client.host, client.port), timeout=10) as connection, suppress(ConnectionError):
-        for k in range(len(request)):
-            connection.sendall(request[k : k + 1])
-            connection.settimeout(0.02)
-            with suppress(TimeoutError):
-                return connection.recv(65536), time.monotonic() - start
-    return b"", time.monotonic() - start
-
-
-@pytest.mark.parametrize("request_", [b"G" * 150, b"GET / HTTP/1.1\r\nA: " + b"x" * 150])
-def test_a_request_that_comes_byte_by_byte_runs_out_of_time(hasty: Client, request_: bytes):
-    answer, seconds = drip(hasty, request_)
-    assert answer == b""
-    assert seconds < 1.0
-
-
-def test_a_body_that_comes_byte_by_byte_runs_out_of_time(hasty: Client):
-    head = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
-    assert hasty.raw(head + b"{").startswith(b"HTTP/1.1 408 ")
-
-
-def test_an_idle_connection_ends(hasty: Client):
-    assert hasty.raw(b"") == b""
-
-
-def test_leaving_a_block_frees_the_port_and_ends_connections(index: Index, connect: Connect):
-    with Server(index=index, port=0) as server:
-        client = connect(server)
-        assert client.send("GET", "/health")[0] == 200
-    with pytest.raises((ConnectionError, http.client.HTTPException)):
-        client.send("GET", "/health")
-    with Server(index=index, port=client.port) as server:
-        assert connect(server).send("GET", "/health")[0] == 200
-    server.close()
-
-
-def test_a_server_that_cannot_be_is_refused(index: Index, corpus: Server, connect: Connect):
-    with pytest.raises(ValueError, match="nothing to serve"):
-        Server()
-    with pytest.raises(OSError, match=r"cannot listen at 127\.0\.0\.1:\d+ \(.*\): give another port"):
-        Server(index=index, port=connect(corpus).port)
-    with pytest.raises(OSError, match="cannot listen at"):
-        Server(index=index, port=70000)
-    with pytest.raises(gymnasium.error.Error, match="Spokn"):
-        Server(environment="search/Spokn-v0", port=0)
 
 
 # -- environments ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,15 @@
 r"""An HTTP server of a searchable collection, of an environment, or of both, for programs in other processes.
 
 All answers are JSON, errors ``{"error": "..."}`` with a status of 400 or more. ``POST /retrieve`` is the contract of
-Search-R1's retrieval server; a single ``query`` in place of ``queries`` is answered by one list, as GEM's server does.
+Search-R1's retrieval server, whose values are taken as pydantic takes them (``"topk": "3"``, 3.0, null or 0 for the
+default); a single ``query`` in place of ``queries`` is answered by one list, as GEM's server does. ``id`` is that of
+the corpus' file as a text, or the number of the passage where the file has none.
+
+One request has up to `MOST_QUERIES` queries, whose first `LONGEST_QUERY` characters are searched, in a body of up to
+`LARGEST_BODY` bytes (other requests: `LARGEST_STEP`), and asks for up to `MOST_PASSAGES` passages a query. A long
+answer is searched, written and sent in parts (``Transfer-Encoding: chunked``), so that none is in memory as a whole. At
+most `AT_ONCE` requests are in work, or one for each session if these are more, with `BYTES_IN_WORK` bytes of large
+bodies; others wait for as long as a request may take, and then get status 503.
 
 Requests and answers::
 
@@ -25,24 +33,15 @@ answers web pages.
 
 from __future__ import annotations
 
-import io
-import ipaddress
 import json
-import logging
 import re
 import secrets
-import socket
-import socketserver
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import gymnasium
 import numpy as np
@@ -51,14 +50,22 @@ from gymnasium import spaces
 from palaestra.core.files import LONGEST_QUOTE, printable, printable_error
 from palaestra.core.jsonable import jsonable
 from palaestra.core.rng import check_seed
+from palaestra.search.corpus import ids_of
+from palaestra.search.http_server import POLL_S, HttpServer, RequestError
 
 if TYPE_CHECKING:
     from palaestra.search.dense import DenseIndex
     from palaestra.search.index import Index
 
-LARGEST_BODY = 2**20
-"""Bytes of a request's body."""
-MOST_QUERIES = 1024
+LARGEST_BODY = 2**25
+"""Bytes of a body of ``/retrieve``. Search-R1 sends the queries of all its rollouts at once: 2,560 by its own settings,
+which this holds in any language, escaped."""
+MOST_MARKS = 2**20
+"""Quotes, brackets and commas of a body: each may become an object of 70 bytes."""
+MOST_QUERIES, HITS_AT_ONCE = 2**14, 2**11
+PART_BYTES = 2**17
+"""About as much of an answer is in memory."""
+AT_ONCE = 64
 MOST_PASSAGES = 100
 """Largest ``topk``."""
 DEFAULT_PASSAGES = 3
@@ -66,12 +73,10 @@ LONGEST_QUERY = 2048
 """Characters of a query that are searched: time grows with the square of its different words. Dense retrievers cut
 queries much earlier, and a policy that babbles must not end its own training by an error."""
 TIMEOUT_S = 30.0
-POLL_S = 0.05
-"""Time after which a server that is to stop does so."""
-
-LOG = logging.getLogger(__name__)
-LENGTH = re.compile("[0-9]{1,18}")
-"""Value of a header Content-Length."""
+WHOLE = re.compile(r"\s*([+-]?[0-9]{1,18})(\.0*)?\s*")
+FLAGS = {word: True for word in ("1", "true", "t", "yes", "y", "on")}
+FLAGS |= {word: False for word in ("0", "false", "f", "no", "n", "off")}
+"""Words that pydantic takes for true and false."""
 TO_JSON = json.JSONEncoder().encode
 KINDS = {str: "a text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
 REQUIRED: Any = object()
@@ -126,7 +131,9 @@ class Server:
             self._sessions = _Sessions(environment, keywords or {}, sessions)
             answers = {"/reset": self._sessions.reset, "/step": self._sessions.step, "/close": self._sessions.end}
             self._routes |= {path: ("POST", answer) for path, answer in answers.items()}
-        self._http = _HttpServer(host, port, timeout_s, self._answer)
+        self._http = HttpServer(
+            (host, port), timeout_s, self._answer, max(AT_ONCE, sessions), {"/retrieve": LARGEST_BODY}
+        )
         self._started = False
         self.address = f"http://{self._http.address}"
 
@@ -157,8 +164,8 @@ class Server:
         if self._sessions is not None:
             self._sessions.close()
 
-    def _answer(self, method: str, path: str, body: bytes) -> str:
-        """The answer to a request, in JSON.
+    def _answer(self, method: str, path: str, body: bytes) -> Iterator[str]:
+        """The answer to a request, in JSON, in parts.
 
         Raises:
             RequestError: The request cannot be answered.
@@ -169,7 +176,7 @@ class Server:
         if method != known:
             raise RequestError(405, f"{path} takes {known}, not {method}")
         said = answer(_read_json(body) if known == "POST" else {})
-        return said if isinstance(said, str) else json.dumps(said, allow_nan=False)
+        return iter([json.dumps(said, allow_nan=False)]) if isinstance(said, dict) else said
 
     def _health(self, _: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -179,7 +186,7 @@ class Server:
             "sessions": 0 if self._sessions is None else len(self._sessions),
         }
 
-    def _retrieve(self, body: dict[str, Any]) -> str:
+    def _retrieve(self, body: dict[str, Any]) -> Iterator[str]:
         """See the module. Names that it does not know are ignored, as Search-R1's server does."""
         assert self._index is not None
         if ("queries" in body) == ("query" in body):
@@ -189,18 +196,27 @@ class Server:
             raise RequestError(400, f'"queries" is a list of texts, got {_quoted(wrong[0])} in it')
         if len(queries) > MOST_QUERIES:
             raise RequestError(400, f"{len(queries)} queries: send at most {MOST_QUERIES} at once")
-        topk = _read_field(body, "topk", int, DEFAULT_PASSAGES)
+        topk = _read_whole(body, "topk") or DEFAULT_PASSAGES
         if not 1 <= topk <= MOST_PASSAGES:
             raise RequestError(400, f'"topk" is 1 to {MOST_PASSAGES}, got {_quoted(topk)}')
-        numbers, scores = self._index.search([query[:LONGEST_QUERY] for query in queries], topk)
-        with_scores = _read_field(body, "return_scores", bool, False)
-        # As text: `json.dumps` of all hits takes as long as their search.
-        lists = [
-            f"[{', '.join([self._hit(n, s if with_scores else None) for n, s in zip(*hits, strict=True) if n >= 0])}]"
-            for hits in zip(numbers.tolist(), scores.tolist(), strict=True)
-        ]
-        result = lists[0] if "query" in body else f"[{', '.join(lists)}]"
-        return f'{{"result": {result}}}'
+        parts = self._found([query[:LONGEST_QUERY] for query in queries], topk, _read_flag(body, "return_scores"))
+        return _gathered(parts, "[", "]") if "query" not in body else _gathered(parts, "", "")
+
+    def _found(self, queries: Sequence[str], topk: int, with_scores: bool) -> Iterator[str]:
+        """The list of each query, in pieces."""
+        assert self._index is not None
+        separator = ""
+        at_once = max(1, HITS_AT_ONCE // topk)
+        for start in range(0, len(queries), at_once):
+            numbers, scores = self._index.search(queries[start : start + at_once], topk)
+            for hits in zip(numbers.tolist(), scores.tolist(), strict=True):
+                yield f"{separator}["
+                # As text: `json.dumps` of all hits takes as long as their search.
+                found = [(n, s) for n, s in zip(*hits, strict=True) if n >= 0]
+                for k, (number, score) in enumerate(found):
+                    yield f"{', ' if k else ''}{self._hit(number, score if with_scores else None)}"
+                yield "]"
+                separator = ", "
 
     def _hit(self, number: int, score: float | None) -> str:
         """A passage as Search-R1's corpora have it, the title, where there is one, in quotes; and its score."""
@@ -209,8 +225,21 @@ class Server:
         title, line_break, text = passage.partition("\n")
         if line_break and not (title[:1] == title[-1:] == '"'):
             passage = f'"{title}"\n{text}'
-        document = f'{{"id": "{number}", "contents": {TO_JSON(passage)}}}'
+        ids = ids_of(self._index.passages)
+        document = f'{{"id": {TO_JSON(ids[number] if ids else str(number))}, "contents": {TO_JSON(passage)}}}'
         return document if score is None else f'{{"document": {document}, "score": {score!r}}}'
+
+
+def _gathered(pieces: Iterator[str], start: str, end: str) -> Iterator[str]:
+    """The answer ``{"result": ...}`` of pieces, in parts of about `PART_BYTES`."""
+    part, size = [f'{{"result": {start}'], 0
+    for piece in pieces:
+        part.append(piece)
+        size += len(piece)
+        if size >= PART_BYTES:
+            yield "".join(part)
+            part, size = [], 0
+    yield "".join([*part, end, "}"])
 
 
 def _read_json(body: bytes) -> dict[str, Any]:
@@ -219,6 +248,8 @@ def _read_json(body: bytes) -> dict[str, Any]:
     Raises:
         RequestError: It holds no JSON, or another kind of value.
     """
+    if len(body) > MOST_MARKS and sum(map(body.count, (b'"', b"[", b"{", b","))) > MOST_MARKS:
+        raise RequestError(400, f"the body has more than {MOST_MARKS} values: send fewer at once")
     try:
         value = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -230,18 +261,6 @@ def _read_json(body: bytes) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
-
-
-class RequestError(Exception):
-    """Why a request is not answered.
-
-    Attributes:
-        status: HTTP's number of the reason.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 def _read_field(body: dict[str, Any], name: str, kind: type, default: Any = REQUIRED) -> Any:
@@ -257,6 +276,40 @@ def _read_field(body: dict[str, Any], name: str, kind: type, default: Any = REQU
         given = "is missing" if value is None else f"is {_quoted(value)}"
         raise RequestError(400, f'"{name}" {given}: give {KINDS[kind]}')
     return value
+
+
+def _read_whole(body: dict[str, Any], name: str) -> int:
+    """A whole number as pydantic takes one: ``3``, ``3.0``, ``"3"``; 0 where it is null or not there.
+
+    Raises:
+        RequestError: It is none.
+    """
+    value = body.get(name)
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and (match := WHOLE.fullmatch(value)):
+        return int(match[1])
+    raise RequestError(400, f'"{name}" is {_quoted(value)}: give an integer')
+
+
+def _read_flag(body: dict[str, Any], name: str) -> bool:
+    """True or false as pydantic takes it: ``true``, 1, ``"yes"``; false where it is null or not there.
+
+    Raises:
+        RequestError: It is neither.
+    """
+    value = body.get(name)
+    if value is None:
+        return False
+    if isinstance(value, int | float) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, str) and value.lower() in FLAGS:
+        return FLAGS[value.lower()]
+    raise RequestError(400, f'"{name}" is {_quoted(value)}: give true or false')
 
 
 def _quoted(value: Any) -> str:
@@ -408,172 +461,3 @@ class _Sessions:
                     return
         why = f"closed, or dropped as the oldest of more than {self._most}"
         raise RequestError(404, f"no session {printable(name)}: it was {why}: POST /reset starts one")
-
-
-class _HttpServer(ThreadingHTTPServer):
-    """Threads that answer connections; knows the connections, to end them."""
-
-    request_queue_size = 128
-    allow_reuse_port = False
-
-    def __init__(self, host: str, port: int, timeout_s: float, answer: Callable[[str, str, bytes], str]) -> None:
-        self.timeout_s, self.answer = timeout_s, answer
-        self._connections: set[Any] = set()
-        if ":" in host:
-            self.address_family = socket.AF_INET6
-        try:
-            super().__init__((host, port), _Handler)
-        except (OSError, OverflowError) as error:
-            raise OSError(f"cannot listen at {host}:{port} ({error}): give another port, 0 for a free one") from error
-        name, taken = self.server_address[:2]
-        self.address = f"[{name!s}]:{taken}" if ":" in str(name) else f"{name!s}:{taken}"
-        self.is_local = _is_local(self.address)
-
-    def server_bind(self) -> None:
-        """Without the look-up of the host's name, which may take seconds."""
-        socketserver.TCPServer.server_bind(self)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def end_connections(self) -> None:
-        for connection in list(self._connections):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """What can fail outside of an answer is the connection."""
-        LOG.debug("connection of %s", client_address, exc_info=True)
-
-
-class _TimedInput(io.RawIOBase):
-    """What a connection receives until a deadline, however slowly it comes."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection, self.deadline = connection, 0.0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("too slow")
-        self._connection.settimeout(left)
-        return self._connection.recv_into(buffer)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """The requests of one connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    server: _HttpServer  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def setup(self) -> None:
-        super().setup()
-        self._input = _TimedInput(self.connection)
-        self.rfile: Any = io.BufferedReader(self._input)
-
-    def handle_one_request(self) -> None:
-        """Waits for a request; from its first byte on, it has its own time."""
-        self._input.deadline = time.monotonic() + self.server.timeout_s
-        try:
-            self.rfile.peek(1)
-        except OSError:
-            self.close_connection = True
-            return
-        self._input.deadline = time.monotonic() + self.server.timeout_s
-        super().handle_one_request()
-
-    def _handle(self) -> None:
-        path = self.path.partition("?")[0]
-        try:
-            body = self._read_body()
-            self._check_sender()
-            status, content = 200, self.server.answer(self.command, path, body)
-        except RequestError as error:
-            status, content = error.status, json.dumps({"error": str(error)})
-        except ConnectionError:
-            raise
-        except Exception as error:
-            LOG.exception("%s %s", self.command, path)
-            status, content = 500, json.dumps({"error": f"{type(error).__name__}: the server's log says more"})
-        self._send(status, content)
-
-    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _handle
-
-    def _read_body(self) -> bytes:
-        """The body, so that the next request of the connection starts behind it.
-
-        Raises:
-            RequestError: It has no length, is too large, or does not come; the connection then ends with the answer.
-        """
-        lengths = self.headers.get_all("Content-Length", [])
-        if not lengths and "Transfer-Encoding" not in self.headers:
-            return b""
-        end_after, self.close_connection = self.close_connection, True
-        if len(lengths) != 1 or "Transfer-Encoding" in self.headers:
-            raise RequestError(411, "give the length of the body in one header Content-Length")
-        if not LENGTH.fullmatch(lengths[0]):
-            raise RequestError(400, f"Content-Length is a number of bytes, got {printable(lengths[0])}")
-        length = int(lengths[0])
-        try:
-            if length > LARGEST_BODY:
-                while length > 0 and (part := self.rfile.read1(LARGEST_BODY)):
-                    length -= len(part)  # who is still sending would not read the answer
-                raise RequestError(413, f"the body has {lengths[0]} bytes: send at most {LARGEST_BODY}")
-            body = self.rfile.read(length)
-        except TimeoutError as error:
-            raise RequestError(408, f"the body did not come within {self.server.timeout_s:g} s") from error
-        if len(body) < length:
-            raise ConnectionAbortedError
-        self.close_connection = end_after
-        return body
-
-    def _check_sender(self) -> None:
-        """Refuses what only a web page sends: a page of another origin, or one whose name was bound to this machine.
-
-        Raises:
-            RequestError: A web page sent this.
-        """
-        if "Origin" in self.headers:
-            raise RequestError(403, "web pages are not answered: send the request without the header Origin")
-        if not self.server.is_local:
-            return
-        hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1 or not _is_local(hosts[0]):
-            given = printable(", ".join(hosts))
-            raise RequestError(403, f"this server answers at localhost alone, the header Host says {given}")
-
-    def _send(self, status: int, content: str) -> None:
-        self.connection.settimeout(self.server.timeout_s)
-        next_one = "close" if self.close_connection else "keep-alive"
-        head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(content)}\r\nConnection: {next_one}\r\n\r\n"
-        )
-        self.wfile.write((head if self.command == "HEAD" else head + content).encode("ascii"))
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What is no request that `_handle` takes, in JSON as all answers."""
-        status = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else HTTPStatus(code)
-        self.close_connection = True
-        self._send(status, json.dumps({"error": message or status.phrase}))
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: a line a request takes longer than most answers."""
-
-
-def _is_local(host: str) -> bool:
-    """Whether a host, with or without a port, is this machine."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
