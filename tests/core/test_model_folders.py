@@ -91,3 +91,20 @@ def test_entries_that_usual_folders_have_are_no_reason_to_refuse(tmp_path: Path)
     }  # fmt: skip
     with checked_copy(write_llama(tmp_path / "model", **usual)) as copy:
         assert json.loads((copy / "config.json").read_text())["rope_scaling"] == usual["rope_scaling"]
+
+
+@pytest.mark.parametrize("number", [70_000, 2**32 - 1, 10**12])
+def test_numbers_of_tokens_fit_the_model(number: int, tmp_path: Path):
+    folder = write_llama(tmp_path / "model")
+    table = json.loads((folder / "tokenizer.json").read_text())
+    table["model"]["vocab"][": 99999999999,"] = 265  # a text of digits is none of them
+    write_json(folder / "tokenizer.json", table)
+    with checked_copy(folder) as copy:
+        assert (copy / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+    table["model"]["vocab"]["a"] = number
+    write_json(folder / "tokenizer.json", table)
+    with (
+        pytest.raises(FileError, match=rf"tokenizer\.json: 'a' has the number {number}, at most 65796 fit"),
+        checked_copy(folder),
+    ):
+        pass

@@ -32,13 +32,17 @@ HUGE = 10**9
 SPARSE = 20 * 10**9
 
 
+WRITERS: dict[str, Callable[[Path], Any]] = {"model": write_llama, "embedder": write_embedder}
+"""What writes an honest folder of a kind."""
+
+
 @dataclass(frozen=True)
 class Forgery:
     """A forged folder.
 
     Attributes:
         name: Says what was changed.
-        kind: ``"model"`` or ``"embedder"``.
+        kind: One of `WRITERS`.
         change: Changes an honest folder.
         file: What a refusal must name.
         by_library: Whether the libraries are needed to see it.
@@ -55,7 +59,7 @@ class Forgery:
     def make(self, folder: Path) -> Path:
         """Writes it."""
         folder.mkdir(parents=True)
-        (write_llama if self.kind == "model" else write_embedder)(folder)
+        WRITERS[self.kind](folder)
         self.change(folder)
         return folder
 
@@ -319,10 +323,10 @@ MODELS = of_models(
     ("tokenizer: no JSON", content(T, "{"), T, True),
     ("tokenizer: 100,000 brackets", content(T, "[" * 100_000), T, True),
     ("tokenizer: an unknown model", edit(T, model={"type": "Antigravity"}), T, True),
-    ("tokenizer: numbers of 10**12", edit(T, model={"type": "WordLevel", "vocab": {"a": 10**12}, "unk_token": "a"}), T, True),
-    ("tokenizer: numbers of 4e9", edit(T, model={"type": "WordLevel", "vocab": {"a": 4 * 10**9}, "unk_token": "a"}), T, True),
-    ("tokenizer: padding of 10**9", edit(T, padding={"strategy": {"Fixed": HUGE}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"}), T, True, True),
-    ("tokenizer: an expression without end", edit(T, pre_tokenizer={"type": "Split", "pattern": {"Regex": "(x+x+)+y"}, "behavior": "Isolated", "invert": False}), T, True, True),
+    ("tokenizer: numbers of 10**12", edit(T, model={"type": "WordLevel", "vocab": {"a": 10**12}, "unk_token": "a"}), T),
+    ("tokenizer: numbers of 4e9", edit(T, model={"type": "WordLevel", "vocab": {"a": 4 * 10**9}, "unk_token": "a"}), T),
+    ("tokenizer: padding of 10**9", edit(T, padding={"strategy": {"Fixed": HUGE}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"}), T),
+    ("tokenizer: an expression without end", edit(T, pre_tokenizer={"type": "Split", "pattern": {"Regex": "(x+x+)+y"}, "behavior": "Isolated", "invert": False}), T, True),
     ("tokenizer: options of 20 GB", sparse("tokenizer_config.json"), "tokenizer_config.json"),
     ("tokenizer: options that are a list", content("tokenizer_config.json", "[]"), "tokenizer_config.json"),
     ("tokenizer: a token that is a number", edit("tokenizer_config.json", eos_token=3), T, True),

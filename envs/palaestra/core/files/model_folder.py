@@ -46,6 +46,8 @@ SENTENCES, TRANSFORMER = "config_sentence_transformers.json", "sentence_bert_con
 LARGEST_INDEX, LARGEST_TOKENIZER_CONFIG, LARGEST_TOKENIZER = 2**23, 2**22, 2**26
 TOKENIZER_BYTES, BYTES_OF_A_TOKEN = 2**20, 256
 """Bytes of a ``tokenizer.json``, and those for each token of the model; published ones have up to 140."""
+SPARE_TOKENS, NUMBER = 2**16, re.compile(rb"[:,\[]\s*([0-9]{5,40})")
+"""Numbers of tokens that a model has no outputs for, and numbers of a tokenizer that are not small."""
 MODULE = re.compile(r"sentence_transformers(\.[A-Za-z_]+)*\.(Transformer|Pooling|Dense|Normalize)")
 MOST_MODULES_OF_SENTENCES = 16
 ACTIVATION = re.compile(r"torch\.nn\.modules\.(activation|linear)\.[A-Za-z0-9]+")
@@ -155,7 +157,9 @@ def _copy_tokenizer(root: Path, folder: Path, target: Path, config: Mapping[str,
     text = config.get("text_config")
     tokens = (text if isinstance(text, dict) else config).get("vocab_size")
     most = TOKENIZER_BYTES + BYTES_OF_A_TOKEN * (tokens if type(tokens) is int and tokens > 0 else 0)
-    (target / TOKENIZER).write_bytes(content_of(root, path, min(most, LARGEST_TOKENIZER)))
+    content = content_of(root, path, min(most, LARGEST_TOKENIZER))
+    _check_tokens(path, content, SPARE_TOKENS + (tokens if type(tokens) is int else 0))
+    (target / TOKENIZER).write_bytes(content)
     for name in (TOKENIZER_CONFIG, SPECIAL_TOKENS):
         if is_there(folder / name):
             table = read_json(root, folder / name, LARGEST_TOKENIZER_CONFIG, prose=True)
@@ -166,6 +170,20 @@ def _copy_tokenizer(root: Path, folder: Path, target: Path, config: Mapping[str,
             write_json(target / name, kept)
     if is_there(folder / TEMPLATE):
         (target / TEMPLATE).write_bytes(content_of(root, folder / TEMPLATE, LARGEST_JSON))
+
+
+def _check_tokens(path: Path, content: bytes, most: int) -> None:
+    """Refuses numbers of tokens far above those of the model: tables are made for all below.
+
+    Raises:
+        FileError: There is one.
+    """
+    if max(map(int, NUMBER.findall(content)), default=0) <= most:
+        return  # without the work of reading all of it
+    for table, _ in tables_of(parsed(path, content)):
+        for name, value in table.items():
+            if number := next((number for number in numbers_of(value) if number > most), None):
+                raise FileError(f"{path}: {printable(name)} has the number {number}, at most {most} fit to the model")
 
 
 # ------------------------------------------------------------------------------------------------- embedding models

@@ -54,6 +54,21 @@ def load_tokenizer(folder: str | Path) -> Any:
             return tokenizer
 
 
+def token_ids(tokenizer: Any, text: str, special: bool = True) -> list[int]:
+    """The numbers of a text's tokens.
+
+    Args:
+        tokenizer: Of `load_tokenizer`.
+        text: The text.
+        special: Whether the special tokens stand around it that the tokenizer puts there.
+
+    Raises:
+        FileError: The tokenizer cannot read this text: its expressions take too long, say.
+    """
+    with refusing(Path(tokenizer.name_or_path) / TOKENIZER, Path(tokenizer.name_or_path)):
+        return list(tokenizer(text, add_special_tokens=special)["input_ids"])
+
+
 def load_causal_model(folder: str | Path) -> Any:
     """The ``AutoModelForCausalLM`` of a folder in float32, in evaluation mode.
 
@@ -162,8 +177,10 @@ def refusing(path: Path, copy: Path) -> Iterator[None]:
         raise
     except ImportError:
         raise FileError(f"{path}: needs a package that such models do not need here: take another model") from None
-    except Exception as error:
-        said = printable_error(error).replace(str(copy), str(path.parent))
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # that of libraries in Rust
+            raise
+        said = printable_error(error).replace(str(copy), "the folder")
         reason = said if not any(word in said for word in ("install", "trust_remote_code")) else type(error).__name__
         raise FileError(f"{path}: the library cannot load it ({reason}): save the model again") from None
     finally:
