@@ -19,7 +19,7 @@ import numpy as np
 from palaestra.core.files import FileError
 from palaestra.core.files.model_files import digest_of_folder
 from palaestra.core.files.model_folder import checked_copy
-from palaestra.core.files.model_loading import import_transformers, load_causal_model, load_tokenizer
+from palaestra.core.files.model_loading import import_transformers, load_causal_model, load_tokenizer, token_ids
 
 END = b""
 """In place of the bytes of a token: it ends the text."""
@@ -99,7 +99,7 @@ class Expert:
     def encode(self, text: bytes) -> list[int]:
         """Ids of a text; bytes at its end that are no complete character are added one by one, where they can be."""
         complete = text.decode("utf-8", "ignore")
-        ids = list(self.tokenizer(complete)["input_ids"])
+        ids = token_ids(self.tokenizer, complete)
         tail = text[len(complete.encode()) :]
         return ids + [self._single[tail[i : i + 1]] for i in range(len(tail)) if tail[i : i + 1] in self._single]
 

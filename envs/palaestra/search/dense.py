@@ -28,7 +28,7 @@ from palaestra.core.compile import compiler
 from palaestra.core.files import open_regular, write_atomically
 from palaestra.core.files.model_files import digest_of_folder
 from palaestra.core.files.model_folder import checked_copy
-from palaestra.core.files.model_loading import load_embedder
+from palaestra.core.files.model_loading import load_embedder, refusing
 from palaestra.core.spec.factories import load
 from palaestra.search.corpus import Passages, ids_of
 
@@ -172,11 +172,16 @@ class _Model:
 def _model(folder: Path, digest: str) -> _Model:
     model = load_embedder(folder)
     form: dict[str, Any] = {"normalize_embeddings": model.similarity_fn_name != "dot"}
-    return _Model(
-        digest,
-        lambda texts: model.encode_query(list(texts), show_progress_bar=False, **form),
-        lambda texts: model.encode_document(list(texts), show_progress_bar=compiler.is_announced(), **form),
-    )
+
+    def queries(texts: Sequence[str]) -> np.ndarray:
+        with refusing(folder, folder):
+            return model.encode_query(list(texts), show_progress_bar=False, **form)
+
+    def passages(texts: Sequence[str]) -> np.ndarray:
+        with refusing(folder, folder):
+            return model.encode_document(list(texts), show_progress_bar=compiler.is_announced(), **form)
+
+    return _Model(digest, queries, passages)
 
 
 def _kept(passages: Sequence[str], model: _Model) -> np.ndarray:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import palaestra_assets
-from palaestra.core.files import LONGEST_LINE, FileError, open_regular, printable
+from palaestra.core.files import LONGEST_LINE, FileError, escaped, open_regular, printable
 from palaestra.core.spec.fields import record_dtype
 from palaestra.game import Continuous, Field, Importing
 from palaestra.kernels.angles import wrap_angle_rad
@@ -163,7 +163,9 @@ def load_inner_loop(inner_loop: str) -> Network:
     """
     path = palaestra_assets.path("weights/ucav_inner_loop.safetensors") if inner_loop == "ppo" else Path(inner_loop)
     if not path.exists():
-        raise FileNotFoundError(f'no inner loop at {path}: give "pid", "ppo" or the .safetensors file of a trained one')
+        raise FileNotFoundError(
+            f'no inner loop at {escaped(str(path))}: give "pid", "ppo" or the .safetensors file of a trained one'
+        )
     open_regular(path).close()  # a pipe would keep safetensors waiting
     try:
         network = make_network(_layers(path))

@@ -20,7 +20,7 @@ import torch
 
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.files import FileError, escaped
-from palaestra.core.files.model_loading import load_causal_model, load_tokenizer
+from palaestra.core.files.model_loading import load_causal_model, load_tokenizer, token_ids
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import AgentView
 from palaestra.search.turn_codec import TAGS
@@ -171,7 +171,7 @@ class TextTurns:
 
     def numbers_of(self, texts: Iterable[str], special: bool = False) -> list[list[int]]:
         """Numbers of the tokenizer; ``special``: with the special tokens that it puts around a text."""
-        return [self.tokenizer(text, add_special_tokens=special)["input_ids"] for text in texts]
+        return [token_ids(self.tokenizer, text, special) for text in texts]
 
     def text_of(self, turn: Sequence[int]) -> str:
         """The text of tokens."""
