@@ -25,6 +25,7 @@ PASSED = ROOT / "build" / "reliability.txt"
 COMMANDS = (
     "interrupts.py --interrupts 40 --seed {day}",
     "interrupts.py --first-calls 50",
+    "forged_models.py",
     "mutated_files.py --files 1000 --seed {day}",
     "forged_keywords.py",
     "full_disk.py",

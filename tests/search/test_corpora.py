@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from palaestra.core.files import FileError
+from palaestra.core.keywords import LONGEST_TEMPLATE
 from palaestra.search import corpora, stdlib_docs
 from palaestra.search.corpora import SEVERAL, Question, read, read_passages
 from palaestra.search.library import TOP
-from palaestra.search.turn_codec import LONGEST_PROMPT, LONGEST_TEXT
+from palaestra.search.turn_codec import LONGEST_TEXT
 
 pytestmark = pytest.mark.jitless
 
@@ -374,4 +375,4 @@ def test_passages_keep_the_ids_of_their_file(tmp_path: Path):
 
 def test_three_of_the_longest_passages_fit_into_what_an_agent_reads():
     assert TOP * (corpora.LONGEST_PASSAGE + 100) < LONGEST_TEXT
-    assert corpora.LONGEST_QUESTION + LONGEST_PROMPT < LONGEST_TEXT
+    assert corpora.LONGEST_QUESTION + LONGEST_TEMPLATE < LONGEST_TEXT
