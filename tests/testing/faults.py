@@ -242,7 +242,7 @@ def shallow_copy(env: Any) -> None:
 @face("pickle_continues", "parallel", "pickle|lambda")
 def unpicklable(parallel: Any) -> None:
     """an attribute cannot be pickled"""
-    parallel.helper = lambda: None
+    parallel._helper = lambda: None
 
 
 # -- buffers -----------------------------------------------------------------------------------------------------------

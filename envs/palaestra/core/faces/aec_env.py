@@ -11,11 +11,12 @@ from pettingzoo import AECEnv
 
 from palaestra.core.compile.linker import hooks_of
 from palaestra.core.compile.reachable import attributes_in
+from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.spec.actions import ActionError
 
 
-class GameAECEnv(AECEnv):
+class GameAECEnv(RuleAttributes, AECEnv):
     """The agents of a `GameParallelEnv` one after the other, in the order of its `agents`.
 
     `agent_selection` runs over the agents that are asked in this decision. When all of them have answered the decision
@@ -37,11 +38,25 @@ class GameAECEnv(AECEnv):
         self.possible_agents = list(env.possible_agents)
         self.render_mode = env.render_mode
         self.agents: list[str] = []
+        self._seen: dict[str, Any] = {}
+        self._actions: dict[str, Any] = {}
+        self._waiting: list[str] = []
+        self._asked = False
+        self._take_rules(env.sim)
 
     @property
     def unwrapped(self) -> Any:
         """The ParallelEnv."""
         return self.env
+
+    @property
+    def max_cycles(self) -> int:
+        """Decisions until a match is truncated; may be set."""
+        return self.env.max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, value: int) -> None:
+        self.env.max_cycles = value
 
     @property
     def state_space(self) -> spaces.Box:
@@ -89,19 +104,24 @@ class GameAECEnv(AECEnv):
             self._clear_rewards()
         self._actions[agent] = action
         self._cumulative_rewards[agent] = 0.0
-        self.agent_selection = self._waiting.popleft()
+        vars(self)["agent_selection"] = self._waiting.popleft()
 
     def _ask(self) -> None:
-        """Selects the first agent that is asked in this decision, if there is one."""
-        acting = dict(zip(self.env.sim.game.agents, self.env.sim.acting[0].tolist(), strict=True))
-        self._actions: dict[str, Any] = {}
-        self._waiting = deque(a for a in self.env.agents if acting[a])
-        self._asked = bool(self._waiting)
-        if self._asked:
-            self.agent_selection = self._waiting.popleft()
+        """Selects the first agent that is asked in this decision, if there is one.
+
+        As in `_play`, what changes in each decision is written past `RuleAttributes.__setattr__`, which takes its time.
+        """
+        own, env = vars(self), self.env
+        acting = dict(zip(env.sim.game.agents, env.sim.acting[0].tolist(), strict=True))
+        own["_actions"] = {}
+        own["_waiting"] = waiting = deque(a for a in env.agents if acting[a])
+        own["_asked"] = bool(waiting)
+        if waiting:
+            own["agent_selection"] = waiting.popleft()
 
     def _play(self, actions: dict[str, Any]) -> None:
         """Plays decisions until an agent is asked, leaves or the match is over."""
+        own = vars(self)
         earned: dict[str, float] = {}
         while True:
             try:
@@ -109,7 +129,7 @@ class GameAECEnv(AECEnv):
             except ActionError:
                 self._ask()
                 raise
-            self._seen, rewards, self.terminations, self.truncations, self.infos = result
+            own["_seen"], rewards, own["terminations"], own["truncations"], own["infos"] = result
             for agent in actions:
                 self._cumulative_rewards[agent] = 0.0
             for agent, reward in rewards.items():
@@ -120,9 +140,9 @@ class GameAECEnv(AECEnv):
             if self._asked or over:
                 break
             actions = {}
-        self.agents = list(self._seen)
-        self.rewards = {agent: earned[agent] for agent in self.agents}
-        self._cumulative_rewards = {agent: self._cumulative_rewards[agent] for agent in self.agents}
+        own["agents"] = list(self._seen)
+        own["rewards"] = {agent: earned[agent] for agent in self.agents}
+        own["_cumulative_rewards"] = {agent: self._cumulative_rewards[agent] for agent in self.agents}
         if over:
             if not self._asked:
                 self.agent_selection = self.agents[0]

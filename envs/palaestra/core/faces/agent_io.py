@@ -30,6 +30,7 @@ from palaestra.core.faces.masks import (
     mask_plan,
     mask_space,
     mask_splitter,
+    refuse_before_reset,
     split_masks,
 )
 from palaestra.core.run.simulation import Simulation
@@ -41,6 +42,7 @@ from palaestra.core.spec.actions import (
     write_actions,
     write_choice,
 )
+from palaestra.core.spec.fields import Choice
 from palaestra.core.spec.game_parts import AgentView, Codec
 from palaestra.core.spec.rules import Game
 
@@ -383,6 +385,11 @@ class AgentIO:
             found["candidates"] = map_arrays(lambda ids: ids[lane].copy(), masks.candidates)
         return found
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether actions are choices, among other numbers perhaps, so that masks are of use."""
+        return self.codec is None and any(isinstance(f, Choice) for b in self.blocks for f in b.role.action)
+
     def action_masks(self, final: bool = False) -> np.ndarray:
         """Masks bool ``[N, sum of n]`` of all choices side by side, lists of candidates made dense.
 
@@ -391,7 +398,9 @@ class AgentIO:
 
         Raises:
             AttributeError: The actions are real numbers alone.
+            RuntimeError: No match has been started, so that nothing is allowed yet.
         """
+        refuse_before_reset(self.sim)
         whole = self._masks_now(final).whole()
         if whole.shape[1] == 0:
             raise AttributeError(f"{self.sim.game.name} has no choices that could be masked")

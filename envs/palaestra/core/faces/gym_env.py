@@ -18,15 +18,17 @@ from palaestra.core.faces.agent_io import (
     controlled_slots,
     where_masks_go,
 )
+from palaestra.core.faces.attributes import RuleAttributes, only_where
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.goals import compute_reward
+from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
+from palaestra.core.faces.masks import NO_CHOICES
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.rng import check_seed
 from palaestra.core.run.simulation import Simulation
 
 
-class GameEnv(gymnasium.Env):
+class GameEnv(RuleAttributes, gymnasium.Env):
     """One match of a `Simulation` with ``num_envs=1``. A team of several agents is one agent with a joint action.
 
     ``info`` holds numbers (NumPy scalars and arrays) under the same keys in every step: ``winner`` (a team's number, -1
@@ -38,6 +40,8 @@ class GameEnv(gymnasium.Env):
 
     A mask is what ``action_space.sample`` takes: int8 ``[n]`` for one choice, a tuple of these for several, which
     ``np.concatenate`` makes one row, a dict where the action is a Dict.
+
+    Parameters of the rules are attributes that may be set, see `palaestra.core.faces.attributes.RuleAttributes`.
 
     Attributes:
         sim: The simulation.
@@ -94,6 +98,7 @@ class GameEnv(gymnasium.Env):
         self._says_no_more = not (game.info or self._says_mask or sim.legal is not None or self._says_acting or tells)
         self.team_names, self.end_reasons = game.team_names, game.all_end_reasons
         self._take_views()
+        self._take_rules(sim)
 
     def _take_views(self) -> None:
         """Views of the only lane, of which infos are copies."""
@@ -109,7 +114,7 @@ class GameEnv(gymnasium.Env):
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         """See `__getstate__`."""
-        vars(self).update(saved)
+        super().__setstate__(saved)
         self._take_views()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -181,17 +186,23 @@ class GameEnv(gymnasium.Env):
             self.agent_io.tell(info)
         return info
 
+    @only_where(lambda env: has_goals(env.sim.game, env.observation_space), NO_GOALS)
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
-        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`."""
+        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`.
+
+        Only environments whose game has rewards by goals and that observe goals have it.
+        """
         return compute_reward(self.sim.game, self.observation_space, achieved_goal, desired_goal, info)
 
+    @only_where(lambda env: env.agent_io.has_choices, NO_CHOICES)
     def action_masks(self) -> np.ndarray:
         """Mask of the joint choices as bool ``[sum of n]``, the name that sb3-contrib's MaskablePPO calls.
 
-        Lists of candidates are made dense; all true where the game forbids nothing.
+        Lists of candidates are made dense; all true where the game forbids nothing. Only environments whose actions are
+        choices have it.
 
         Raises:
-            AttributeError: The actions are real numbers alone.
+            RuntimeError: No match has been started.
         """
         return self.agent_io.action_masks()[0]
 

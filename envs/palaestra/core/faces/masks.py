@@ -121,6 +121,20 @@ class Masks:
         return np.concatenate(parts, axis=1) if parts else np.zeros((0, 0), np.bool_)
 
 
+NO_CHOICES = "its actions are real numbers, or what a codec makes of them: there are no choices to mask"
+"""Why a face has no ``action_masks``."""
+
+
+def refuse_before_reset(sim: Simulation) -> None:
+    """Masks belong to a match.
+
+    Raises:
+        RuntimeError: No match has been started.
+    """
+    if not sim.started:
+        raise RuntimeError("action_masks before reset: call reset() first")
+
+
 class OpenMasks:
     """Masks of a game that forbids nothing: all ones, and the no-op alone for a slot that is not asked.
 

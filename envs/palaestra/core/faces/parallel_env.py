@@ -18,6 +18,7 @@ from palaestra.core.faces.agent_io import (
     MaskMode,
     where_masks_go,
 )
+from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_arguments import PETTINGZOO_TEST, check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
@@ -30,7 +31,7 @@ from palaestra.core.spec.actions import PLAIN_INTEGERS, ActionError, write_choic
 from palaestra.core.spec.game_parts import Role
 
 
-class GameParallelEnv(ParallelEnv):
+class GameParallelEnv(RuleAttributes, ParallelEnv):
     """One match of a `Simulation` with ``num_envs=1``.
 
     What an agent sees is its row of a copy that the step made for all agents of its role: nobody else's, and no later
@@ -46,6 +47,8 @@ class GameParallelEnv(ParallelEnv):
     that want the same agents in every step: a dead agent, or one that has not arrived, sees what the game shows to it
     (zeros, as a rule), may do nothing (its actions are ignored and may be left out) and is paid like its batch row; no
     agent's flag is set before the match ends for all.
+
+    Parameters of the rules are attributes that may be set, see `palaestra.core.faces.attributes.RuleAttributes`.
 
     Attributes:
         sim: The simulation.
@@ -114,6 +117,7 @@ class GameParallelEnv(ParallelEnv):
         self._state_space: spaces.Box | None = None
         self._flags = [dict.fromkeys(self._slot, flag) for flag in (False, True)]
         self._take_views()
+        self._take_rules(sim)
 
     def _take_views(self) -> None:
         """Finds in the simulation's memory what every step reads and writes: many small matches are played here.
@@ -155,7 +159,7 @@ class GameParallelEnv(ParallelEnv):
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         """See `__getstate__`."""
-        vars(self).update(saved)
+        super().__setstate__(saved)
         self._take_views()
 
     @property
@@ -240,7 +244,10 @@ class GameParallelEnv(ParallelEnv):
             cuts,
             self._infos(seen, over),
         )
-        self.agents = [] if over else present
+        if over:
+            self.agents = []
+        elif present is not self.agents:
+            self.agents = present
         if self.render_mode == "human":
             self.render()
         return result

@@ -18,8 +18,9 @@ from palaestra.core.faces.agent_io import (
     controlled_slots,
     where_masks_go,
 )
+from palaestra.core.faces.attributes import RuleAttributes, has_parameter, only_where
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.goals import compute_reward
+from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
 from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode, render_modes
@@ -34,7 +35,7 @@ GYMNASIUM_MODES = {
 }
 
 
-class GameVectorEnv(VectorEnv):
+class GameVectorEnv(RuleAttributes, VectorEnv):
     """N lanes of a `Simulation`. Lane i under seed s is `GameEnv` under seed s + i, bit for bit.
 
     Autoreset as Gymnasium defines it: ``NEXT_STEP`` (default), ``SAME_STEP`` (``info["final_obs"]``,
@@ -51,6 +52,9 @@ class GameVectorEnv(VectorEnv):
     ``np.split(mask, np.cumsum(env.single_action_space.nvec)[:-1], axis=1)``, or where the action is a Dict
     ``split_masks(env.agent_io.mask_plan, mask)`` of `palaestra.core.faces.masks`. With ``mask="obs"`` the observation
     holds the batch of what `GameEnv` observes: a tuple of ``[N, n]``, one a choice.
+
+    Parameters of the rules are attributes that may be set, see `palaestra.core.faces.attributes.RuleAttributes`: to one
+    value or to one a lane.
 
     Attributes:
         sim: The simulation.
@@ -123,6 +127,7 @@ class GameVectorEnv(VectorEnv):
         for constant in self._running:
             constant.flags.writeable = False
         self.closed = False
+        self._take_rules(sim)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -229,8 +234,12 @@ class GameVectorEnv(VectorEnv):
         info["final_obs"], info["_final_obs"] = finals, over
         info["final_info"], info["_final_info"] = final_info, over
 
+    @only_where(lambda env: has_goals(env.sim.game, env.single_observation_space), NO_GOALS)
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
-        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`."""
+        """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`.
+
+        Only environments whose game has rewards by goals and that observe goals have it.
+        """
         return compute_reward(self.sim.game, self.single_observation_space, achieved_goal, desired_goal, info)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -244,7 +253,7 @@ class GameVectorEnv(VectorEnv):
         """
         if name == "render":
             return (None,) * self.num_envs if self.render_mode is None else self.render()
-        if name in self.sim.parameters:
+        if has_parameter(self.sim, name):
             return tuple(self.sim.parameters[name].tolist())
         value = getattr(self, f"single_{name}" if name in ("observation_space", "action_space") else name)
         if callable(value):
@@ -266,7 +275,7 @@ class GameVectorEnv(VectorEnv):
             AttributeError: The rules have no such parameter.
             ValueError: Not N values, or a value outside its range.
         """
-        if name not in self.sim.parameters:
+        if not has_parameter(self.sim, name):
             raise AttributeError(no_parameter(self.sim.game, name))
         if isinstance(values, list | tuple):
             if len(values) != self.num_envs:
