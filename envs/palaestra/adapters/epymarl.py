@@ -21,10 +21,11 @@ from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
+from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.screen import check_render_mode, render_modes
 
 
-class TupleEnv(gymnasium.Env):
+class TupleEnv(RuleAttributes, gymnasium.Env):
     """One team: a tuple of float32 vectors is seen, a sequence of integers is done, a list of rewards is paid.
 
     Nothing is padded: ``gymma`` does that.
@@ -49,6 +50,7 @@ class TupleEnv(gymnasium.Env):
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
         self.observation_space = spaces.Tuple([agent_io.observation_space for agent_io in self.team.agent_ios])
         self.action_space = spaces.Tuple([agent_io.action_space for agent_io in self.team.agent_ios])
+        self._take_rules(self.team.sim)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -22,13 +22,14 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, controlled_slots
+from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import Screen
 from palaestra.core.rng import check_seed
 from palaestra.core.spec.actions import ActionError
 
 
-class TeamMultiAgentEnv:
+class TeamMultiAgentEnv(RuleAttributes):
     """One team of one match; all others are played by opponents.
 
     Attributes:
@@ -94,6 +95,7 @@ class TeamMultiAgentEnv:
         self._stats = {"battles_game": 0, "battles_won": 0, "timeouts": 0}
         self._replay_folder = None if replay_folder is None else Path(replay_folder)
         self._recorder: Any = None
+        self._take_rules(self.sim)
 
     @property
     def episode_limit(self) -> int:

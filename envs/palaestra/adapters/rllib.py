@@ -26,6 +26,7 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra import registry
+from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.game import Importing
 
 with Importing(
@@ -69,7 +70,7 @@ def policy_by_team(agent_id: str, *args: Any, **kwargs: Any) -> str:
     return agent_id.rpartition("_")[0]
 
 
-class MatchEnv(MultiAgentEnv):
+class MatchEnv(RuleAttributes, MultiAgentEnv):
     """One match, for RLlib.
 
     An observation is shown to an agent that is asked for its next action, and a last one, with its flag, when it dies
@@ -118,6 +119,7 @@ class MatchEnv(MultiAgentEnv):
         self.action_space = spaces.Dict(self.action_spaces)
         self._owed: dict[str, float] = {}  # rewards since an agent was shown
         self._seen: set[str] = set()  # RLlib keeps no account of agents that leave before they were shown
+        self._take_rules(env.sim)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

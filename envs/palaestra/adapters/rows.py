@@ -33,7 +33,16 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from palaestra.core.faces.agent_io import MASK_KEYS, NOBODY, RUNNING, ChoicesMode, MaskMode, check_mask_keys
+from palaestra.core.faces.agent_io import (
+    MASK_KEYS,
+    NOBODY,
+    RUNNING,
+    ChoicesMode,
+    MaskMode,
+    check_mask_keys,
+)
+from palaestra.core.faces.attributes import RuleAttributes, has_parameter, only_where
+from palaestra.core.faces.masks import NO_CHOICES
 from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.run.parameters import no_parameter
@@ -82,7 +91,7 @@ def rows(
     return RowsVectorEnv(AgentRows(made, team, agents, form, choices, pad), mask, mask_keys, render_mode)
 
 
-class RowsVectorEnv(VectorEnv):
+class RowsVectorEnv(RuleAttributes, VectorEnv):
     """Rows of a `Simulation`; see the module for what a row is, `rows` for the arguments.
 
     Attributes:
@@ -130,6 +139,7 @@ class RowsVectorEnv(VectorEnv):
         self._running = {"winner": no_winner, "end_reason": no_reason, "team": self.team}  # of all matches that go on
         for constant in (self._all, no_winner, no_reason):
             constant.flags.writeable = False
+        self._take_rules(sim)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -165,13 +175,14 @@ class RowsVectorEnv(VectorEnv):
             self._add_ends(np.flatnonzero(over), terminated | truncated, infos)
         return self._observe(), self._rows.rewards(), terminated, truncated, infos
 
+    @only_where(lambda envs: envs._rows.mask_width > 0, NO_CHOICES)
     def action_masks(self) -> np.ndarray:
-        """Masks bool ``[rows, M]`` of the choices side by side; AttributeError where actions are real numbers."""
+        """Masks bool ``[rows, M]`` of the choices side by side; only where actions are choices."""
         return self._rows.action_masks()
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """What each row has under a name: a parameter of the rules, an attribute of this, or a picture (``render``)."""
-        if name in self.sim.parameters:
+        if has_parameter(self.sim, name):
             return tuple(self._rows.of_lanes(self.sim.parameters[name]).tolist())
         if name == "render":
             pictures = self.render() or (None,) * self.sim.num_envs
@@ -187,7 +198,7 @@ class RowsVectorEnv(VectorEnv):
 
     def set_attr(self, name: str, values: Any) -> None:
         """Changes a parameter of the rules in all lanes (a number), or in each (a list ``[N]``)."""
-        if name not in self.sim.parameters:
+        if not has_parameter(self.sim, name):
             raise AttributeError(no_parameter(self.sim.game, name))
         self.sim.set_parameters(**{name: np.array(values) if isinstance(values, list | tuple) else values})
 

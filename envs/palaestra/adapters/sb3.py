@@ -18,6 +18,7 @@ are their rows done. `SimulationVecEnv.acting` shows a learner which rows it may
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -26,8 +27,10 @@ import gymnasium
 import numpy as np
 
 from palaestra.core.faces.agent_io import ChoicesMode
+from palaestra.core.faces.attributes import RuleAttributes, has_parameter, only_where
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.goals import compute_reward
+from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
+from palaestra.core.faces.masks import NO_CHOICES
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.rng import check_seed
@@ -81,7 +84,7 @@ def as_vec_env(
     return SimulationVecEnv(made, team, agents, form, choices, monitor, render_mode)
 
 
-class SimulationVecEnv(VecEnv):
+class SimulationVecEnv(RuleAttributes, VecEnv):
     """Rows of a `Simulation`; see the module for what a row is, `as_vec_env` for the arguments.
 
     Attributes:
@@ -114,6 +117,7 @@ class SimulationVecEnv(VecEnv):
         self._empty_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._started_s = time.time()
+        self._take_rules(sim)
 
     # -- SB3's methods-------------------------------------------------------------------------------------------------
 
@@ -174,19 +178,32 @@ class SimulationVecEnv(VecEnv):
     # -- attributes of rows --------------------------------------------------------------------------------------------
 
     @property
+    def spec(self) -> Any:
+        """Gymnasium's spec of the id that the simulation was made from; None where it was made of a game."""
+        id, keywords = self.sim.origin or (None, {})
+        if id not in gymnasium.registry:
+            return None
+        spec = copy.deepcopy(gymnasium.spec(id))
+        spec.kwargs.update(keywords)
+        spec.max_episode_steps = int(self.sim.parameters["horizon"][0])
+        return spec
+
+    @property
     def acting(self) -> np.ndarray:
         """Rows whose action counts in the next step, bool ``[rows]``."""
         return self.rows.of_rows(self.sim.acting)
 
+    @only_where(lambda vec: has_goals(vec.sim.game, vec.observation_space), NO_GOALS)
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
         """What the rules pay where other goals are achieved or desired; see `palaestra.core.faces.goals`."""
         return compute_reward(self.sim.game, self.observation_space, achieved_goal, desired_goal, info)
 
+    @only_where(lambda vec: vec.rows.mask_width > 0, NO_CHOICES)
     def action_masks(self) -> np.ndarray:
         """Masks bool ``[rows, M]`` of the choices side by side, lists of candidates made dense.
 
         Raises:
-            AttributeError: Actions are real numbers.
+            RuntimeError: No match has been started.
         """
         return self.rows.action_masks()
 
@@ -203,9 +220,9 @@ class SimulationVecEnv(VecEnv):
         if attr_name == "render_mode":
             return [self._render_mode for _ in rows]
         if attr_name == "action_masks":
-            self.action_masks()  # raises where there are none
-            return [lambda row=row: self.action_masks()[row] for row in rows]
-        if attr_name in self.sim.parameters:
+            masks = self.action_masks  # which a VecEnv of real numbers has not
+            return [lambda row=row: masks()[row] for row in rows]
+        if has_parameter(self.sim, attr_name):
             values = self.sim.parameters[attr_name]
             return [float(values[row // self.rows_per_lane]) for row in rows]
         if attr_name == "acting":
@@ -219,7 +236,7 @@ class SimulationVecEnv(VecEnv):
         Raises:
             AttributeError: Neither a parameter nor an attribute; suggests the near name.
         """
-        if attr_name in self.sim.parameters:
+        if has_parameter(self.sim, attr_name):
             lanes = sorted({row // self.rows_per_lane for row in self._get_indices(indices)})
             self.sim.set_parameters(lanes=np.array(lanes, np.int64), **{attr_name: value})
         elif hasattr(self, attr_name):

@@ -20,6 +20,7 @@ from gymnasium import spaces
 from palaestra import registry
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, ChoicesMode
 from palaestra.core.faces.blocks import Form
+from palaestra.core.faces.masks import refuse_before_reset
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.actions import ActionError, as_array
 from palaestra.game import check_flag
@@ -198,9 +199,11 @@ class AgentRows:
 
         Raises:
             AttributeError: No action is a choice.
+            RuntimeError: No match has been started.
         """
         if not self.mask_width:
             raise AttributeError(f"{self.sim.game.name} has real numbers as actions: no mask forbids any")
+        refuse_before_reset(self.sim)
         masks = np.empty((self.sim.num_envs, self.rows_per_lane, self.mask_width), np.bool_)
         for part in self._moved:
             masks[:, part.at] = part.masks(final)

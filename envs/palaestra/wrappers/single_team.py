@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.faces.attributes import RuleAttributes, only_where, simulations_of
 from palaestra.wrappers.joint import flat_mask
 from palaestra.wrappers.teams import RewardMode, TeamAsAgent
 
@@ -16,7 +17,7 @@ Policy = Callable[[Any], Any]
 """Joint observation of a team (with its mask where there is one) -> joint action."""
 
 
-class SingleTeam(gymnasium.Env):
+class SingleTeam(RuleAttributes, gymnasium.Env):
     """One team of any ParallelEnv whose agents form teams, as `TeamAsAgent` sees it.
 
     Masks move from the observation to ``info["action_mask"]``, in the form that ``action_space.sample`` takes; see also
@@ -63,6 +64,7 @@ class SingleTeam(gymnasium.Env):
         self.metadata = dict(self.teams_env.metadata)
         self.render_mode = self.teams_env.render_mode
         self._seen: dict[str, Any] = {}
+        self._take_rules(*simulations_of(self.teams_env))
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts a match; a seed also seeds the opponents that play at random."""
@@ -81,19 +83,26 @@ class SingleTeam(gymnasium.Env):
         observation, info = self._shown(self._seen[self.team], infos[self.team])
         return observation, rewards[self.team], terminations[self.team], truncations[self.team], info
 
+    @only_where(
+        lambda env: env._has_row_of_masks, "members have no masks or lists of candidates, or the action is a Dict"
+    )
     def action_masks(self) -> np.ndarray:
         """Mask of the joint choices as bool, the name that sb3-contrib's MaskablePPO calls.
 
+        Only environments that mask a row of choices have it.
+
         Raises:
-            AttributeError: The environment masks nothing, lists what is legal, or its joint action is no row of
-                choices.
+            RuntimeError: No match has been started.
         """
-        if self.teams_env.joints[self.team].listed:
-            raise AttributeError(f'{self.team} observes lists of "candidates" by agent: there is no joint mask')
-        mask = flat_mask(self._seen[self.team]["action_mask"]) if self._masked else None
-        if mask is None:
-            raise AttributeError(f"{self.team} has no masks, or its actions are a Dict")
+        if not self._seen:
+            raise RuntimeError("action_masks before reset: call reset() first")
+        mask: Any = flat_mask(self._seen[self.team]["action_mask"])
         return mask.astype(bool)
+
+    @property
+    def _has_row_of_masks(self) -> bool:
+        listed = self.teams_env.joints[self.team].listed
+        return self._masked and not listed and not isinstance(self.action_space, spaces.Dict)
 
     def render(self) -> Any:
         """Picture of the environment."""

@@ -8,11 +8,13 @@ from typing import Any
 import gymnasium
 
 from palaestra import registry
+from palaestra.core.faces.attributes import RuleAttributes, only_where, simulations_of
+from palaestra.core.faces.masks import NO_CHOICES
 from palaestra.core.rng import check_seed
 from palaestra.core.spec.rules import teams_are_alike
 
 
-class SwapSides(gymnasium.Env):
+class SwapSides(RuleAttributes, gymnasium.Env):
     """Plays one match as the first team, the next as the second, and so on: for games whose teams are alike.
 
     ``reset(seed=s)`` starts on side ``s % 2`` and the next reset plays the same seed from the other side, as
@@ -53,6 +55,7 @@ class SwapSides(gymnasium.Env):
         self.observation_space, self.action_space = first.observation_space, first.action_space
         self.metadata, self.render_mode = first.metadata, first.render_mode
         self._next, self._pending, self._env = 0, None, first
+        self._take_rules(*simulations_of(*self.envs))
 
     @property
     def side(self) -> str:
@@ -86,6 +89,7 @@ class SwapSides(gymnasium.Env):
         observation, reward, terminated, truncated, info = self._env.step(action)
         return observation, float(reward), terminated, truncated, {**info, "side": self.side}
 
+    @only_where(lambda env: hasattr(env._env.unwrapped, "action_masks"), NO_CHOICES)
     def action_masks(self) -> Any:
         """Mask of the side that is played, the name that sb3-contrib's MaskablePPO calls."""
         return self._env.unwrapped.action_masks()  # type: ignore[attr-defined]
@@ -102,7 +106,7 @@ class SwapSides(gymnasium.Env):
 
 def _teams_alike(id: str, keywords: dict[str, Any]) -> list[str]:
     """The two teams of a game, which must have the same roles."""
-    rules = {k: v for k, v in keywords.items() if k not in (*registry.FACE_KEYWORDS, "opponents")}
+    rules = {k: v for k, v in keywords.items() if k not in (*registry.FACE_KEYWORDS, *registry.SIMULATION_KEYWORDS)}
     game, _ = registry.make_game(id, **rules)
     if not teams_are_alike(game):
         raise ValueError(f"the teams of {id} ({', '.join(game.teams)}) are not two alike: sides cannot be swapped")

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from palaestra.core.faces.attributes import RuleAttributes, simulations_of
 from palaestra.wrappers.joint import Joint
 
 RewardMode = Literal["common", "sum"]
@@ -32,7 +33,7 @@ def teams_of(env: Any) -> dict[str, tuple[str, ...]]:
     return {team: tuple(members) for team, members in teams.items()}
 
 
-class TeamAsAgent(ParallelEnv):
+class TeamAsAgent(RuleAttributes, ParallelEnv):
     """One agent a team: joint actions, stacked observations, one reward. See `palaestra.wrappers.joint.Joint`.
 
     Members that have left show zeros and their part of the action is not used. A team leaves `agents` with its last
@@ -67,11 +68,21 @@ class TeamAsAgent(ParallelEnv):
         self.action_spaces = {team: joint.action_space for team, joint in self.joints.items()}
         self.metadata = {**env.metadata, "name": f"{env.metadata.get('name', type(env).__name__)}_teams"}
         self.render_mode = getattr(env, "render_mode", None)
+        self._take_rules(*simulations_of(env))
 
     @property
     def unwrapped(self) -> Any:
         """The environment under all wrappers."""
         return self.env.unwrapped
+
+    @property
+    def max_cycles(self) -> int:
+        """Decisions until a match is truncated; may be set."""
+        return self.env.max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, value: int) -> None:
+        self.env.max_cycles = value
 
     @property
     def state_space(self) -> spaces.Space:
