@@ -161,5 +161,5 @@ class GameAECEnv(RuleAttributes, AECEnv):
         return self.env.render()
 
     def close(self) -> None:
-        """Frees the simulation and the window."""
+        """Closes the window and frees what the simulation holds; the next call takes it again."""
         self.env.close()

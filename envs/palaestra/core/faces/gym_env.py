@@ -211,9 +211,9 @@ class GameEnv(RuleAttributes, gymnasium.Env):
         return self._screen.show(self.sim, self.render_mode)
 
     def close(self) -> None:
-        """Frees the simulation and the window."""
+        """Closes the window and frees what the simulation holds; the next call takes it again."""
         self._screen.close()
-        self.sim.close()
+        self.sim.suspend()
 
 
 _VIEWS = ("_numbers", "_arrays", "_illegal", "_acting")

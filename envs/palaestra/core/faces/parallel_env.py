@@ -335,9 +335,9 @@ class GameParallelEnv(RuleAttributes, ParallelEnv):
         return self._screen.show(self.sim, self.render_mode)
 
     def close(self) -> None:
-        """Frees the simulation and the window."""
+        """Closes the window and frees what the simulation holds; the next call takes it again."""
         self._screen.close()
-        self.sim.close()
+        self.sim.suspend()
 
 
 _VIEWS = (

@@ -144,6 +144,7 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
         mask = check_options(self.sim, options, ("reset_mask",)).get("reset_mask")
         if seed is not None and mask is not None:
             raise ValueError("seed the lanes in a reset of all of them: seed= and reset_mask= do not go together")
+        self.closed = False
         self.sim.reset(mask, seed=seed_some(self.sim, seed))
         return self.agent_io.observe(self.copy), self._info(None)
 
@@ -291,5 +292,5 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
         return tuple(show(lane) for lane in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Frees the simulation."""
-        self.sim.close()
+        """Frees what the simulation holds; the next call takes it again."""
+        self.sim.suspend()

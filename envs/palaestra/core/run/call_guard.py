@@ -29,6 +29,7 @@ class CallGuard:
         owner: Name of the game, for errors.
         started: Whether a match has been started in every lane.
         closed: Whether the simulation is closed.
+        suspended: Whether it is closed until the next call, which opens it again.
         why_closed: Why, if it did not happen by its own `close`.
         running: The call that is running; empty if none.
         interrupted: The call that has begun to change the matches, or was interrupted after that; empty if none.
@@ -38,7 +39,7 @@ class CallGuard:
     def __init__(self, owner: str) -> None:
         """The guard of a simulation in which no match has started."""
         self.owner = owner
-        self.started = self.closed = False
+        self.started = self.closed = self.suspended = False
         self.why_closed = self.running = self.interrupted = ""
         self.blocked = True
 
@@ -56,6 +57,11 @@ class CallGuard:
         if error.args and raised_at is not None and raised_at.tb_next is None:
             self.interrupted = f"step (by {type(error).__name__})"
         self.blocked = self.closed or self.interrupted != ""
+
+    def open_again(self) -> None:
+        """Calls may begin again after a pause."""
+        self.closed = self.suspended = False
+        self.blocked = not self.started or self.interrupted != ""
 
     def check_open(self) -> None:
         """Whether the simulation is open.
@@ -102,6 +108,47 @@ class Guarded(Protocol):
 
     guard: CallGuard
 
+    def _open_again(self) -> bool: ...
+
+
+class Closes:
+    """What has a guard and frees what it holds: for good, or until the next call."""
+
+    guard: CallGuard
+
+    def close(self) -> None:
+        """Frees threads and engines for good; may be called twice."""
+        self.guard.close()
+        self.guard.suspended = False
+
+    def suspend(self) -> None:
+        """Frees threads and engines until the next call, which takes them again: this is how faces are closed.
+
+        Matches go on where they are. Worker processes are ended for good: with them it is `close`.
+        """
+        if not self.guard.closed:
+            self._keep_engine()
+            self.close()
+            self.guard.suspended = True
+
+    def _open_again(self) -> bool:
+        """Takes again what `suspend` has freed. Returns whether a step may begin.
+
+        Raises:
+            RuntimeError: The simulation is closed for good.
+        """
+        if not self.guard.suspended:
+            self.guard.check_open()
+        self._take_engine()
+        self.guard.open_again()
+        return not self.guard.blocked
+
+    def _keep_engine(self) -> None:
+        """Called before the engine is freed for a while."""
+
+    def _take_engine(self) -> None:
+        """Called to have it again."""
+
 
 def exclusive(method: Method) -> Method:
     """A method during which no other such method, and no step, of the same object may begin.
@@ -115,7 +162,7 @@ def exclusive(method: Method) -> Method:
     def guarded(self: Guarded, *arguments: Any, **keywords: Any) -> Any:
         guard = self.guard
         if guard.closed:
-            guard.check_open()
+            self._open_again()
         if guard.running or (guard.blocked and guard.started and not guard.interrupted):
             raise guard.concurrent(guard.running or "step", name)
         guard.running, guard.blocked = name, True  # no thread switch lies between the test and this

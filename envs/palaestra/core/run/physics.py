@@ -65,7 +65,8 @@ class PhysicsSimulation(Simulation):
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`. The engine is made here."""
         super().__init__(game, num_envs, **options)
-        self.engine: PhysicsEngine = engine_class(game)(game, num_envs, self.threads, **game.physics_options)
+        self.engine = self._make_engine()
+        self._kept: Saved | None = None
         self._stage, self._results, self._shown = np.zeros((3, num_envs), np.int64)
         self._all_lanes = np.arange(num_envs)
         self._loaded = False
@@ -153,7 +154,28 @@ class PhysicsSimulation(Simulation):
         if not same:
             raise RuntimeError(f"{self.game.name}: the engine did not come back to the snapshot (another version?)")
 
+    def _make_engine(self) -> PhysicsEngine:
+        return engine_class(self.game)(self.game, self.num_envs, self.threads, **self.game.physics_options)
+
+    def _keep_engine(self) -> None:
+        self._kept = None
+        if self._loaded and isinstance(self.engine, SavingEngine):
+            self._kept = self.engine.save(self._all_lanes)
+
+    def _take_engine(self) -> None:
+        self.engine = self._make_engine()
+        if self._kept is not None:
+            self._load_engine(self._kept)
+        elif self._loaded and self.input_log is not None:
+            try:
+                self._repeat(self.input_log.save())
+            except RuntimeError:  # its log was given up: the matches are lost, and a reset starts others
+                self.guard.interrupted = "close"
+        self._kept = None
+
     def _render_engine(self, lane: int) -> np.ndarray:
+        if self.guard.suspended:
+            self._open_again()
         if not isinstance(self.engine, DrawingEngine):
             raise NotImplementedError(
                 f'{self.game.name} has render="engine", but {type(self.engine).__name__} has no method render'

@@ -22,7 +22,7 @@ from palaestra.core.keywords import check_word, picked_lanes
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.run.arrays import Arrays, ByRole
 from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
-from palaestra.core.run.call_guard import CallGuard, RollbackOnError, exclusive
+from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, exclusive
 from palaestra.core.run.opponent_assignments import OpponentAssignments
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.parameters import ParameterRecords
@@ -36,7 +36,7 @@ AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
 
 
-class Simulation(Arrays, ABC):
+class Simulation(Arrays, Closes, ABC):
     """N matches of one game.
 
     A call that an interrupt (Ctrl-C, an alarm) or an error of the engine ends has happened, or has not, or the next
@@ -227,7 +227,7 @@ class Simulation(Arrays, ABC):
             ValueError: ``lanes`` is not bool ``[N]``.
         """
         guard = self.guard
-        if guard.blocked:
+        if guard.blocked and not (guard.suspended and self._open_again()):
             raise guard.refusal_of_step()
         guard.blocked = True  # no thread switch lies between the test and this
         try:
@@ -398,10 +398,6 @@ class Simulation(Arrays, ABC):
         if self.game.render_text is None:
             raise NotImplementedError(f"{self.game.name} has no text picture")
         return load(self.game.render_text)(self.game, self.game.world, record_view(self.states)[lane])
-
-    def close(self) -> None:
-        """Frees threads and engines; may be called twice."""
-        self.guard.close()
 
     # -- teams and parameters ------------------------------------------------------------------------------------------
 

@@ -182,6 +182,8 @@ class ProcessSimulation(Simulation):
                 self.guard.why_closed = self._pool.ended
                 self._block.free()
 
+    suspend = close  # other processes would need other memory
+
     def leave(self) -> None:
         """Called in the child of a fork: what there is belongs to the parent, and this copy is closed."""
         self.guard.close()
