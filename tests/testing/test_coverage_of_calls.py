@@ -48,7 +48,11 @@ def public_words() -> set[str]:
 
 def methods_of(cls: type) -> dict[str, Callable]:
     """The public methods and properties that a class defines itself."""
-    members = {n: m.fget if isinstance(m, property) else m for n, m in vars(cls).items() if not n.startswith("_")}
+    members = {
+        name: member.fget if isinstance(member, property) else getattr(cls, name)
+        for name, member in vars(cls).items()
+        if not name.startswith("_")
+    }
     return {name: member for name, member in members.items() if inspect.isfunction(member)}
 
 

@@ -256,7 +256,7 @@ class TeamMultiAgentEnv(RuleAttributes):
     def close(self) -> None:
         """Frees the simulation and the window."""
         self._screen.close()
-        self.sim.close()
+        self.sim.suspend()
 
 
 __all__ = ["TeamMultiAgentEnv"]

@@ -154,6 +154,7 @@ class RowsVectorEnv(RuleAttributes, VectorEnv):
             ValueError: A wrong seed, or options.
         """
         check_options(self.sim, options)
+        self.closed = False
         self.sim.reset(seed=seed_some(self.sim, seed))
         return self._observe(), self._infos()
 
@@ -207,8 +208,8 @@ class RowsVectorEnv(RuleAttributes, VectorEnv):
         return None if self.render_mode is None else tuple(self.sim.render(i) for i in range(self.sim.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Frees the simulation."""
-        self.sim.close()
+        """Frees what the simulation holds; the next call takes it again."""
+        self.sim.suspend()
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 

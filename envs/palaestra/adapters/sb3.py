@@ -172,8 +172,8 @@ class SimulationVecEnv(RuleAttributes, VecEnv):
         return self.rows.observe(), rewards, self.rows.of_lanes(over), infos
 
     def close(self) -> None:
-        """Frees the simulation."""
-        self.sim.close()
+        """Frees what the simulation holds; the next call takes it again."""
+        self.sim.suspend()
 
     # -- attributes of rows --------------------------------------------------------------------------------------------
 

@@ -309,13 +309,19 @@ def face_attributes_match(subject: Subject) -> None:
 
 
 def _lanes_have_parameters(subject: Subject, horizon: int) -> None:
-    """`get_attr`, `set_attr` and `call` of a VectorEnv."""
+    """`get_attr`, `set_attr` and `call` of a VectorEnv, and the attributes of the other faces."""
     vec = subject.vec(3, horizon=horizon)
     require(vec.get_attr("horizon") == (horizon,) * 3, f"VectorEnv: get_attr('horizon') is {vec.get_attr('horizon')}")
     values = [subject.draw.integer("horizon", 1, 99) for _ in range(3)]
     vec.set_attr("horizon", values)
     for horizons in (vec.call("horizon"), tuple(vec.sim.parameters["horizon"].tolist())):
         require(horizons == tuple(values), f"VectorEnv: horizon was set to {values}, but is {horizons}")
+    env, aec = subject.env(horizon=horizon), subject.aec(horizon=horizon)
+    env.set_wrapper_attr("horizon", values[0])
+    aec.max_cycles = values[0]
+    for name, found in (("Env", env.get_wrapper_attr("horizon")), ("AECEnv", aec.max_cycles)):
+        require(found == values[0], f"{name}: horizon was set to {values[0]}, but is {found}")
+    require(env.sim.parameters["horizon"][0] == values[0], "Env: an attribute was set, and the rules did not change")
     spaces_told = vec.call("action_space")
     require(spaces_told == (vec.single_action_space,) * 3, f"VectorEnv: call('action_space') is {spaces_told}")
 
