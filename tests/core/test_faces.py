@@ -420,6 +420,30 @@ def test_a_vector_has_what_gymnasiums_own_vectors_have():
     assert vector().call("render") == (None, None, None)
 
 
+@pytest.mark.parametrize("mode", ["rgb_array_list", "ansi_list"])
+@pytest.mark.parametrize("autoreset", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_list_modes_collect_what_one_match_alone_shows(mode: str, autoreset: AutoresetMode):
+    keywords: dict[str, Any] = {"compiled": False, "horizon": 3, "render_mode": mode}
+    ours: Any = gymnasium.make_vec("palaestra/CartPole-v0", 2, autoreset_mode=autoreset, **keywords)
+    sync: Any = gymnasium.make_vec(
+        "palaestra/CartPole-v0", 2, vectorization_mode="sync", vector_kwargs={"autoreset_mode": autoreset}, **keywords
+    )
+    for envs in (ours, sync):
+        envs.reset(seed=1)
+    assert ours.render_mode == mode
+    counts = []
+    for number in range(9):
+        for envs in (ours, sync):
+            envs.step(np.zeros(2, np.int64))
+        if number % 5 == 1:
+            mine, theirs = ours.render(), sync.render()
+            counts.append([len(frames) for frames in mine])
+            for one, other in zip(mine, theirs, strict=True):
+                assert len(one) == len(other)
+                assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    assert counts[0] == [3, 3]
+
+
 def test_lanes_of_a_vector_have_parameters_of_their_own():
     envs = vector(two_team.game(), observation="dict")
     envs.set_attr("damage", [0.0, 1.0, 2.0])

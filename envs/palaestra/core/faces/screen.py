@@ -17,6 +17,10 @@ def render_modes(game: Game, window: bool = True) -> list[str]:
     return [*pictures, *(["ansi"] if game.render_text else [])]
 
 
+LIST = "_list"
+"""End of a render mode that collects: ``rgb_array_list`` gives the pictures since the last call of ``render``."""
+
+
 def check_render_mode(mode: str | None, known: list[str], name: str) -> str | None:
     """The mode itself.
 

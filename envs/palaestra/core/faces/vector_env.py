@@ -23,7 +23,7 @@ from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
 from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_arguments import check_options, seed_some
-from palaestra.core.faces.screen import check_render_mode, render_modes
+from palaestra.core.faces.screen import LIST, check_render_mode, render_modes
 from palaestra.core.keywords import check_flag
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
@@ -91,7 +91,9 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
             codec: One of the game's codecs, or ``"none"``; the game's default if None. Observations then are a list of
                 N objects. Under ``SAME_STEP`` the record of a match that has ended is gone: a codec encodes its last
                 observation from what the agent saw, `AgentView.record` is None.
-            render_mode: ``"rgb_array"``, ``"ansi"`` or None, of these what the game has.
+            render_mode: ``"rgb_array"``, ``"ansi"`` or None, of these what the game has; with ``"_list"`` at its end
+                `render` gives for each lane a list of what there was to see since its match began or since the last
+                call, as `gymnasium.make` does for one match.
             copy: Return copies (default), or the live arrays.
         """
         check_flag("copy", copy)
@@ -104,7 +106,11 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
             "render_modes": render_modes(game, window=False),
             "render_fps": game.render_fps,
         }
-        self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"], game.name)
+        known = self.metadata["render_modes"]
+        check_render_mode(render_mode, [*known, *(mode + LIST for mode in known)], game.name)
+        self.render_mode = render_mode
+        collects = render_mode is not None and render_mode.endswith(LIST)
+        self._frames: list[list[Any]] | None = [[] for _ in range(self.num_envs)] if collects else None
         self.control = control if control is not None else next(iter(game.teams))
         slots = controlled_slots(sim, self.control)
         mask = where_masks_go(mask, "info", game)
@@ -146,6 +152,8 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
             raise ValueError("seed the lanes in a reset of all of them: seed= and reset_mask= do not go together")
         self.closed = False
         self.sim.reset(mask, seed=seed_some(self.sim, seed))
+        if self._frames is not None:
+            self._collect(self._frames, mask)
         return self.agent_io.observe(self.copy), self._info(None)
 
     def step(
@@ -176,6 +184,8 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
         if ends and sim.autoreset_mode == "same_step":
             self._add_finals(over, info)
         observations = self.agent_io.observe(self.copy)
+        if self._frames is not None:
+            self._collect(self._frames, which)
         if self.copy:
             return observations, rewards.copy(), terminated.copy(), truncated.copy(), info
         return observations, rewards, terminated, truncated, info
@@ -285,11 +295,23 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
         self.sim.set_parameters(**{name: values})
 
     def render(self) -> Any:
-        """Pictures, or texts, of all lanes as a tuple; None without a render mode."""
+        """Pictures or texts of all lanes, or lists of them, as a tuple; None without a render mode."""
         if self.render_mode is None:
             return None
-        show = self.sim.render_text if self.render_mode == "ansi" else self.sim.render
-        return tuple(show(lane) for lane in range(self.num_envs))
+        if self._frames is None:
+            return tuple(self._picture(lane) for lane in range(self.num_envs))
+        frames, self._frames = self._frames, [[] for _ in range(self.num_envs)]
+        return tuple(frames)
+
+    def _picture(self, lane: int) -> Any:
+        return self.sim.render_text(lane) if str(self.render_mode).startswith("ansi") else self.sim.render(lane)
+
+    def _collect(self, frames: list[list[Any]], which: np.ndarray | None) -> None:
+        """Adds what there is to see of the lanes that have moved; a match that has just begun has no other pictures."""
+        for lane in range(self.num_envs) if which is None else np.flatnonzero(which).tolist():
+            if self.sim.states["steps"][lane] == 0:
+                frames[lane].clear()
+            frames[lane].append(self._picture(lane))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Frees what the simulation holds; the next call takes it again."""
