@@ -440,6 +440,10 @@ def make_env(game_id: str, **keywords: Any) -> Any:
     return _made(face_class, sim, **face)
 
 
+make_env.metadata = {"render_modes": ["rgb_array", "human", "ansi"]}  # type: ignore[attr-defined]
+"""What `gymnasium.make` reads before there is a game: where it is asked for ``rgb_array_list`` it collects pictures."""
+
+
 @short_traceback
 def make_vec(game_id: str, num_envs: int = 1, **keywords: Any) -> Any:
     """Gymnasium's vector entry point; keywords as for `GameVectorEnv` and `make_batch`."""

@@ -153,6 +153,7 @@ def test_a_game_of_one_team_has_no_opponent(face: str, opponent: Any):
     assert sim_of(make(face, ALONE, opponent=None)).num_envs == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*initialised with render_mode='nope'")  # gymnasium.make's own
 @pytest.mark.parametrize("words", [{"mask": "nope"}, {"choices": "nope"}, {"render_mode": "nope"}])
 @pytest.mark.parametrize("face", GYMNASIUM)
 def test_a_refused_word_leaves_no_simulation_open(face: str, words: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
