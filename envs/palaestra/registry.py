@@ -190,6 +190,7 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
     entry = row(id)
     factory = factories.load(entry.factory)
     fixed = {k: v for k, v in entry.kwargs.items() if k not in FACE_KEYWORDS}
+    keywords = factories.without_nones(factory, keywords)
     given = {**fixed, **keywords}
     observation = given.pop("observation", None)
     _join_horizons(given, keywords)
@@ -303,7 +304,7 @@ def _simulation(
 
 def _title(entry: Row, game: Game, keywords: Mapping[str, Any]) -> str:
     """What pictures call a match: the preset, or the game where the user changes what the preset fixes."""
-    is_changed = not entry.kwargs.keys().isdisjoint(keywords)
+    is_changed = any(keywords.get(name) is not None for name in entry.kwargs)
     return game.name if is_changed else entry.id.rpartition("/")[2].rpartition("-v")[0]
 
 

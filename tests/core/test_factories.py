@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import inspect
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -252,3 +253,45 @@ def test_a_game_that_went_through_pickle_runs_the_same_machine_code():
         again.world.adjacency[0, 0] = 1
     loose = two_team.game()
     assert link(pickle.loads(pickle.dumps(loose))) is link(loose)
+
+
+# -- None is not given -------------------------------------------------------------------------------------------------
+
+
+def own_none(size: int = 3, split: str | None = "train", mode: str | None = None, loose=2) -> Game:
+    """A factory whose ``split`` may be None."""
+    assert isinstance(size, int)
+    game = two_team.game()
+    return dataclasses.replace(game, name=f"Own{len(str((size, split, mode, loose)))}", horizon=size + (split is None))
+
+
+def test_none_is_not_given_unless_it_says_something_of_its_own(registered: Callable[..., None]):
+    registered(own_none, size=7, mode="fast")
+    plain = registry.make_game(ID)[0]
+    assert plain.horizon == 7
+    for name in ("size", "mode", "loose", "damage", "horizon", "max_cycles", "observation", "of_another_game"):
+        assert registry.make_game(ID, **{name: None})[0] is plain
+        assert registry.make_game(ID, **{name: None}) == (plain, {})
+    assert registry.make_game(ID, split=None)[0].horizon == 8
+    env: Any = registry.make_env(ID, size=None, damage=None, compiled=False, observation="dict", opponent=None)
+    assert env.sim.game.horizon == 7
+    assert env.sim.parameters["damage"].tolist() == [0.6]
+    with pytest.raises(ValueError, match="damage must be a number"):
+        env.sim.set_parameters(damage=None)
+
+
+def test_keywords_of_all_factories_may_be_none_in_a_table_of_rows():
+    allowed = {"split": "SearchQA: None asks the questions of all splits"}
+    for row in registry.ROWS.values():
+        factory = factories.load(row.factory)
+        names = list(inspect.signature(factory).parameters)
+        assert set(factories.without_nones(factory, dict.fromkeys(names))) <= set(allowed), row.id
+
+
+def test_a_value_of_a_wrong_kind_is_told_with_its_keyword(registered: Callable[..., None]):
+    def sums(count: int = 3) -> Game:
+        return dataclasses.replace(two_team.game(), horizon=sum(range(count)))
+
+    registered(sums)
+    with pytest.raises(TypeError, match=r"wrong kind: count='many' \(int\): 'str' object cannot be"):
+        registry.make_game(ID, count="many")

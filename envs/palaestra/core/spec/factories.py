@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import importlib
+import inspect
 import os
 import pickle
+import re
 import secrets
 import stat
 import weakref
@@ -57,6 +59,22 @@ def load(named: str | Callable[..., Any]) -> Callable[..., Any]:
     return getattr(importlib.import_module(module), name)
 
 
+NAMES_NONE = re.compile(r"\b(None|Optional)\b")
+
+
+def without_nones(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords without those that are None and so not given: a table of rows has None where a row has no value.
+
+    None says something of its own only where the factory's annotation allows it beside another default
+    (``split: str | None = "train"``).
+    """
+    if all(value is not None for value in keywords.values()):
+        return dict(keywords)
+    known = inspect.signature(factory).parameters
+    speaks = {p.name for p in known.values() if p.default is not None and NAMES_NONE.search(str(p.annotation))}
+    return {name: value for name, value in keywords.items() if value is not None or name in speaks}
+
+
 def make(factory: Callable[..., Game], keywords: Mapping[str, Any], is_preset: bool = False) -> Game:
     """What the factory returns, with a read-only world; the same object for the same keywords.
 
@@ -98,7 +116,14 @@ def make_again(recipe: Recipe) -> Game:
 def _made(factory: Callable[..., Game], keywords: Mapping[str, Any]) -> Game:
     """What the factory returns; its recipe is written before, as the factory or the user may change a keyword."""
     recipe = _recipe(factory, dict(keywords))
-    game = factory(**keywords)
+    try:
+        game = factory(**keywords)
+    except TypeError as error:  # a value of a wrong kind, where the factory has not looked at it
+        if not keywords or any(name in str(error) for name in keywords):
+            raise
+        known = inspect.signature(factory).parameters
+        given = ", ".join(f"{n}={v!r} ({known[n].annotation})" if n in known else n for n, v in keywords.items())
+        raise TypeError(f"one of these keywords has a value of a wrong kind: {given}: {error}") from error
     if recipe is not None and game not in recipe_of:  # a factory may return a game that another one has made
         recipe_of[game] = recipe
         living[recipe.token] = game
