@@ -35,7 +35,7 @@ class TupleEnv(RuleAttributes, gymnasium.Env):
         n_agents: Members of the team.
     """
 
-    metadata = dict(registry.make_env.metadata)  # type: ignore[attr-defined]  # gymnasium.make asks the class
+    metadata: dict[str, Any] = registry.make_env.metadata  # type: ignore[attr-defined]  # gymnasium.make asks the class
 
     def __init__(self, game_id: str, *, render_mode: str | None = None, **keywords: Any) -> None:
         """Makes the match.

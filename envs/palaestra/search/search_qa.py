@@ -171,9 +171,9 @@ def game(
     if form == "structured" and not is_generated:
         raise ValueError(f'form="structured" needs a table of facts, which world={world!r} has not: take "text"')
     _refuse_unused(given, world, form)
-    fewest, most = (hops, hops) if isinstance(hops, int) else hops
-    check_count("hops", fewest, 1, MOST_HOPS)
-    check_count("hops", most, fewest, MOST_HOPS)
+    fewest, most = hops if isinstance(hops, tuple | list) and len(hops) == 2 else (hops, hops)
+    check_count("hops (a number, or the fewest and the most)", fewest, 1, MOST_HOPS)
+    check_count("hops (a number, or the fewest and the most)", most, fewest, MOST_HOPS)
     check_flag("compare", compare)
     check_count("entities", entities, FEWEST_ENTITIES, ENTITIES)
     relations = (RELATIONS if compare or world == "fixed" else 4) if relations is None else relations
@@ -228,7 +228,7 @@ def _refuse_unused(given: Mapping[str, Any], world: str, form: Form) -> None:
     unused = list(UNUSED.get(world, UNUSED_BY_FILES if world in WORLDS else UNUSED_BY_FILES[1:]))
     of_form = [*["prompt"] * (form == "structured"), *["retriever"] * (form != "text")]
     for name in (*unused, *of_form):
-        if given[name] != inspect.signature(game).parameters[name].default:
+        if given[name] is not None and given[name] != inspect.signature(game).parameters[name].default:
             where = f"form={form!r}" if name in of_form else f"world={world!r}"
             raise ValueError(f"{name}={given[name]!r} means nothing with {where}: leave it out")
 
