@@ -11,9 +11,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from games import body_game, size_game  # noqa: F401 (they register their ids)
+from games import body_game, reach, size_game  # noqa: F401 (they register their ids)
 
 import palaestra
+from palaestra import registry
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice, Continuous, Field, Game, Role
@@ -21,13 +22,16 @@ from palaestra.game import Choice, Continuous, Field, Game, Role
 pytest.importorskip("stable_baselines3")
 import torch
 from stable_baselines3 import PPO
+from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import VecCheckNan, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecCheckNan, VecMonitor, VecNormalize
 
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 
 torch.set_num_threads(1)
+TEXT_IDS = ("palaestra/SearchQA-Custom-v0", "palaestra/SearchQA-Docs-v0")
+"""Observations are texts, which Stable-Baselines3 does not take."""
 CARTPOLE = "palaestra/CartPole-v0"
 LAST = 5
 
@@ -511,3 +515,72 @@ def test_arrays_of_the_world_are_the_callers_own():
     for worth in (after["worth"], infos[1]["terminal_observation"]["worth"]):  # type: ignore[call-overload]
         assert worth.flags.writeable
         assert (worth > 0.0).all()
+
+
+# -- Stable-Baselines3's own checker and vectors -----------------------------------------------------------------------
+
+
+def check(id: str, **keywords: Any) -> None:
+    for mode in (None, "rgb_array"):
+        env: Any = gymnasium.make(id, compiled=False, render_mode=mode, **keywords)
+        check_env(env, skip_render_check=mode is None)
+        env.close()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # advice on actions beyond -1 and 1, images and MultiDiscrete
+@pytest.mark.parametrize(
+    "id",
+    [
+        CARTPOLE,
+        *(
+            pytest.param(id, marks=pytest.mark.slow)
+            for id in registry.ROWS
+            if id.startswith("palaestra/") and id not in (*TEXT_IDS, CARTPOLE)
+        ),
+    ],
+)
+def test_the_checker_passes_and_list_modes_collect_pictures(id: str):
+    check(id)
+    frames: Any = gymnasium.make(id, compiled=False, render_mode="rgb_array_list")
+    frames.reset(seed=1)
+    frames.step(frames.action_space.sample())
+    pictures = frames.render()
+    assert [picture.dtype for picture in pictures] == [np.uint8] * 2
+    frames.close()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_checker_takes_goals_for_goals():
+    check("tests/Reach-v0", observation="flat")
+    env: Any = gymnasium.make("tests/Reach-v0", observation="goal", compiled=False)
+    check_env(env.unwrapped)  # the checker calls compute_reward of what it is given, and wrappers have none
+    with pytest.raises(AttributeError, match="compute_reward"):
+        as_vec_env("tests/Reach-v0", 2, observation="flat", compiled=False).env_method("compute_reward", 0, 0, 0)
+
+
+def test_a_vec_env_of_stable_baselines_sets_parameters_through_the_wrappers():
+    vec = DummyVecEnv([lambda: Monitor(gymnasium.make(CARTPOLE, compiled=False))] * 2)
+    vec.env_method("set_wrapper_attr", "force_n", 5.0)
+    assert vec.get_attr("force_n") == [5.0, 5.0]
+    assert [env.unwrapped.sim.parameters["force_n"].tolist() for env in vec.envs] == [[5.0], [5.0]]  # type: ignore
+    with pytest.raises(AttributeError, match="did you mean 'force_n'"):
+        vec.env_method("set_wrapper_attr", "forse_n", 5.0)
+
+
+def test_the_adapter_has_the_attributes_of_an_environment():
+    vec: Any = as_vec_env(CARTPOLE, 2, horizon=7, compiled=False)
+    (spec, _) = vec.get_attr("spec")
+    assert (spec.id, spec.max_episode_steps, spec.kwargs["horizon"]) == (CARTPOLE, 7, 7)
+    vec.force_n = [5.0, 6.0]
+    assert vec.get_attr("force_n") == [5.0, 6.0]
+    with pytest.raises(AttributeError, match="did you mean 'force_n'"):
+        vec.forse_n = 5.0
+    assert vec.has_attr("action_masks")
+    with pytest.raises(RuntimeError, match="action_masks before reset"):
+        vec.env_method("action_masks")
+    vec.reset()
+    assert np.all(vec.env_method("action_masks"))
+    assert not as_vec_env("tests/Reach-v0", 2, observation="flat", compiled=False).has_attr("action_masks")
+    vec.close()
+    vec.close()
+    vec.step(np.zeros(2, np.int64))

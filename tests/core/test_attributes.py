@@ -257,9 +257,12 @@ def test_goals_and_choices_decide_by_representation_and_by_action():
         single().action_masks()
 
 
-@pytest.mark.parametrize("page", [rows_[0].id for _, rows_ in registry.pages() if rows_[0].id.startswith("palaestra/")])
-def test_an_environment_has_what_its_game_has(page: str):
-    """One id a page; `make check` looks at all ids."""
-    face = registry.make_env(page, compiled=False)
+FIRST = [rows_[0].id for _, rows_ in registry.pages() if rows_[0].id.startswith("palaestra/")]
+OTHERS = [id for id in registry.ROWS if id.startswith("palaestra/") and id not in FIRST]
+
+
+@pytest.mark.parametrize("id", [*FIRST, *(pytest.param(id, marks=pytest.mark.slow) for id in OTHERS)])
+def test_an_environment_has_what_its_game_has(id: str):
+    face = registry.make_env(id, compiled=False)
     check_capabilities(face)
     face.close()
