@@ -28,6 +28,7 @@ COMMANDS = (
     "forged_models.py",
     "mutated_files.py --files 1000 --seed {day}",
     "forged_keywords.py",
+    "set_parameters.py",
     "full_disk.py",
     "killed_trainings.py --kills 4 --seed {day}",
     "planted_faults.py --level fast",
