@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import time
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,6 +63,83 @@ def test_comments_are_left_out():
     assert checked(commented, 1000) == POLICY
 
 
+UNFIT = {
+    "a draw": node("RandomNormalLike", ["actions"], "sample"),
+    "a loop": node("Loop", ["", "", "seen"], "sample", field(5, field(1, "body") + field(6, b""))),
+    "an operator of others": node("Run", ["actions"], "sample", field(7, "my.operators")),
+    "a circle": node("Add", ["seen", "sample"], "sample"),
+    "a node with more names than one": node("Split", ["actions", "sample", ""], "sample", field(2, "other")),
+}
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_what_the_actions_are_not_computed_from_is_left_out(what: str):
+    more = field(1, UNFIT[what]) + field(11, value("state", 5)) + field(12, value("sample", "rows"))
+    assert checked(model([LAYER], [floats("weight", WEIGHT), floats("bias", WEIGHT)], more=more), 1000) == POLICY
+
+
+def test_the_first_output_counts_wherever_its_nodes_stand_and_whatever_they_are_named():
+    names = "StatefulPartitionedCall/policy/dense/MatMul:0", "policy/dense/MatMul/ReadVariableOp:0"
+    layer = node("MatMul", ["seen", names[1]], names[0], field(3, "policy/dense/MatMul"))
+    other = node("Clip", [names[0], ""], "actions")
+    critic = node("ReduceSum", [names[0]], "value")
+    nameless = node("Run", ["seen"], "", field(7, "my.operators"))
+    content = model(
+        [critic, nameless, layer, other], [floats(names[1], WEIGHT)], more=field(12, value("value", "rows"))
+    )
+    assert checked(content, 1000) == model([layer, other], [floats(names[1], WEIGHT)])
+
+
+def test_two_nodes_of_one_name_both_stay_for_the_runtime_to_refuse(tmp_path: Path):
+    pytest.importorskip("onnxruntime")
+    twice = model([LAYER, node("Identity", ["seen"], "actions")], [floats("weight", WEIGHT)])
+    assert checked(twice, 1000) == twice
+    with pytest.raises(FileError, match=r"mine\.onnx: no ONNX file that onnxruntime can run"):
+        resolve(MELEE, "red", written(tmp_path / "mine.onnx", twice))
+
+
+LAST_AXIS = field(5, field(1, "axis") + field(3, -1) + field(20, 2))
+KEPT = field(5, field(1, "keepdims") + field(3, 0) + field(20, 2))
+AXES = field(5, field(1, "axes") + field(8, varint(-1)) + field(20, 7))
+
+
+def test_the_likeliest_of_logits_plays_as_exporters_write_it(tmp_path: Path):
+    pytest.importorskip("onnxruntime")
+    nodes = [  # torch.distributions.Categorical: mode and log_prob
+        node("MatMul", ["seen", "weight"], "scores"),
+        node("ReduceLogSumExp", ["scores"], "total", AXES),
+        node("Sub", ["scores", "total"], "logits"),
+        node("Softmax", ["logits"], "probs", LAST_AXIS),
+        node("ArgMax", ["probs"], "actions", LAST_AXIS + KEPT),
+        node("GatherElements", ["logits", "actions"], "log_prob", LAST_AXIS),
+        node("Multinomial", ["logits"], "sample"),
+    ]
+    outputs = field(12, value("log_prob", "rows")) + field(12, value("sample", "rows"))
+    content = model(nodes, [floats("weight", WEIGHT)], more=outputs, gives=None, kind=INT64)
+    network = onnx_models.read_file(written(tmp_path / "mine.onnx", content)).model
+    rows = RNG.normal(size=(1000, SIZE)).astype(np.float32)
+    np.testing.assert_array_equal(network.output(rows), (rows @ WEIGHT).argmax(1))  # type: ignore[attr-defined]
+
+
+def test_a_network_for_one_row_plays_row_by_row(tmp_path: Path):
+    pytest.importorskip("onnxruntime")
+    path = written(tmp_path / "mine.onnx", model([LAYER], [floats("weight", WEIGHT)], rows=1))
+    seen, actions = played(MELEE, path)
+    np.testing.assert_allclose(actions, np.clip(seen @ WEIGHT, -1, 1), atol=1e-5)
+
+
+def test_an_input_of_whole_numbers_gets_no_rounded_ones():
+    session = SimpleNamespace(
+        get_inputs=lambda: [SimpleNamespace(name="mask", type="tensor(int64)", shape=["rows", 2])],
+        get_outputs=lambda: [SimpleNamespace(name="actions")],
+        run=lambda names, given, options: [given["mask"]],
+    )
+    network = onnx_models.OnnxModel(session, None, "separate")
+    assert network.output(np.ones((3, 2), np.int8)).dtype == np.int64
+    with pytest.raises(TypeError, match="Cannot cast"):
+        network.output(np.full((3, 2), 0.5, np.float32))
+
+
 def test_a_file_plays_in_other_processes_and_wherever_a_player_is_named(tmp_path: Path):
     runtime = pytest.importorskip("onnxruntime")
     path = written(tmp_path / "mine.onnx", POLICY)
@@ -106,6 +186,14 @@ HOSTILE = {
     "an operator of others": (
         model([node("Run", ["seen"], "actions", field(7, "my.operators"))], []),
         "uses the operator 'my.operators.Run', which is not among",
+    ),
+    "a draw": (
+        model([node("RandomNormalLike", ["seen"], "actions")], []),
+        r"'RandomNormalLike', which is not among .*, as it draws: export the likeliest action, .*deterministic=True",
+    ),
+    "a vast tensor that no action needs": (
+        model([LAYER], [floats("weight", WEIGHT), tensor("other", (2**40,), FLOAT, b"1234")]),
+        "has tensors that are too large",
     ),
     "a loop without end": (
         model([node("Loop", ["", "", "seen"], "actions", field(5, field(1, "body") + field(6, BODY)))], []),
@@ -166,6 +254,10 @@ GROWS = {
         [node("Range", ["from", "to", "by"], "vast")],
         [floats(name, np.array(n)) for name, n in (("from", 0.0), ("to", 2e9), ("by", 1.0))],
     ),
+    "OneHot": (
+        [node("OneHot", ["one", "depth", "values"], "vast")],
+        [integers("one", 1), integers("depth", 2**31), floats("values", np.arange(2.0))],
+    ),
     "a size beyond all": (
         [node("Expand", ["one", "size"], "vast")],
         [floats("one", np.ones(1)), integers("size", 2**32, 2**32)],
@@ -218,6 +310,25 @@ def test_a_module_that_torch_exported_plays(tmp_path: Path):
             verbose=False,
         )
     np.testing.assert_allclose(played(MELEE, path)[1], played(MELEE, as_opponent(module))[1], atol=1e-5)
+
+
+EMPTY = ("ArgMax", "Hardmax", "ReduceL1", "ReduceLogSum", "ReduceLogSumExp", "Softmax", "Transpose", "TopK", "GatherND")
+
+
+@pytest.mark.parametrize("operator", EMPTY)
+def test_an_empty_tensor_of_a_trillion_rows_takes_no_time(operator: str, tmp_path: Path):
+    pytest.importorskip("onnxruntime")
+    zero = field(5, field(1, "value") + field(5, tensor("zero", (1,), INT64, bytes(8))) + field(20, 4))
+    more = {"TopK": ["none"], "GatherND": ["rows"]}.get(operator, [])
+    second = field(2, "places") if operator == "TopK" else b""
+    nodes = [node("ConstantOfShape", ["size"], "empty"), node("ConstantOfShape", ["size"], "rows", zero)]
+    nodes += [node(operator, ["empty", *more], "vast", second), node("Size", ["vast"], "count")]
+    nodes.append(node("Cast", ["count"], "number", field(5, field(1, "to") + field(3, FLOAT) + field(20, 2))))
+    content = after(nodes, [integers("size", 2**40, 0), integers("none", 0)], "number")
+    network, start_s = onnx_models.read_file(written(tmp_path / "mine.onnx", content)).model, time.perf_counter()
+    with suppress(ValueError):
+        network.output(np.zeros((2, SIZE)))  # type: ignore[attr-defined]
+    assert time.perf_counter() - start_s < 1.0
 
 
 def test_an_error_in_a_match_names_the_file(tmp_path: Path):

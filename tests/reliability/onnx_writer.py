@@ -39,9 +39,9 @@ def node(operator: str, inputs: Iterable[str], output: str, more: bytes = b"") -
     return b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, operator) + more
 
 
-def value(name: str, *dims: int | str) -> bytes:
+def value(name: str, *dims: int | str, kind: int = FLOAT) -> bytes:
     shape = b"".join(field(1, field(2 if isinstance(n, str) else 1, n)) for n in dims)
-    return field(1, name) + field(2, field(1, field(1, FLOAT) + field(2, shape)))
+    return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
 
 
 def model(
@@ -50,9 +50,11 @@ def model(
     rows: int | str = "rows",
     more: bytes = b"",
     sees: int = 34,
-    gives: int = 2,
+    gives: int | None = 2,
+    kind: int = FLOAT,
 ) -> bytes:
-    """A network from ``seen [rows, sees]`` to ``actions [rows, gives]``; ``more`` stands at the end of its graph."""
+    """A network from ``seen [rows, sees]`` to ``actions [rows, gives]``, or ``[rows]``; ``more`` ends its graph."""
     graph = [field(1, entry) for entry in nodes] + [field(2, "policy")] + [field(5, entry) for entry in tensors]
-    graph += [field(11, value("seen", rows, sees)), field(12, value("actions", rows, gives)), more]
+    shape = (rows,) if gives is None else (rows, gives)
+    graph += [field(11, value("seen", rows, sees)), field(12, value("actions", *shape, kind=kind)), more]
     return field(1, 8) + field(7, b"".join(graph)) + field(8, field(1, "") + field(2, 17))

@@ -4,6 +4,10 @@ An ONNX file is a message in the format of Protocol Buffers (``onnx.proto`` of t
 runtime understands more of it than a policy needs: numbers in other files, loops, operators of its own. `checked` reads
 each field by the tables below, refuses those that are not in them, and returns a new file of those that it has checked,
 so no other reader can find something else in it.
+
+Exporters write more than the actions: values, log-probabilities, samples, next to each other from one network. The new
+file has the first output alone, and of nodes, inputs and tensors those that it is computed from. A node that is left
+out is not run, and may be what no policy needs; tensors are checked in any case.
 """
 
 from __future__ import annotations
@@ -42,6 +46,9 @@ FIELDS: dict[str, dict[int, str]] = {
     },
 }
 """By message: what each field holds. Sub-graphs, functions, sparse tensors, texts and files are in none."""
+NODE, TENSOR, INPUT, OUTPUT = 1, 5, 11, 12
+PARTS = {NODE: (1, 2), TENSOR: (8,), INPUT: (1,), OUTPUT: (1,)}
+"""Fields of a graph that may be left out, and of each the fields with names: of a node those of inputs and outputs."""
 REASONS = {
     ("tensor", 13): "keeps its numbers in another file (external_data=False exports one file)",
     ("tensor", 6): "holds texts",
@@ -54,15 +61,23 @@ SIZES = {1: 4, 2: 1, 3: 1, 6: 4, 7: 8, 9: 1, 11: 8}
 """Bytes of a number by its type: float, uint8, int8, int32, int64, bool, double. Texts and others are refused."""
 OPERATORS = frozenset(
     b"""
-    Abs Add And ArgMax ArgMin BatchNormalization Cast Ceil Celu Clip Concat Constant ConstantOfShape Cos CumSum Div
-    Elu Equal Erf Exp Expand Flatten Floor Gather GatherElements Gelu Gemm Greater GreaterOrEqual HardSigmoid
-    HardSwish Identity IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max Mean Min Mish
-    Mod Mul Neg Not Or PRelu Pad Pow RMSNormalization Range Reciprocal ReduceL2 ReduceMax ReduceMean ReduceMin
-    ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round Selu Shape Sigmoid Sign Sin Size Slice Softmax Softplus
-    Softsign Split Sqrt Squeeze Sub Sum Swish Tanh Tile Transpose Unsqueeze Where
+    Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BatchNormalization Cast CastLike Ceil Celu Clip
+    Concat Constant ConstantOfShape Cos Cosh CumSum Div Elu Equal Erf Exp Expand EyeLike Flatten Floor Gather
+    GatherElements GatherND Gelu Gemm Greater GreaterOrEqual HardSigmoid HardSwish Hardmax Identity IsInf IsNaN
+    LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max Mean Min Mish Mod Mul Neg Not OneHot
+    Or PRelu Pad Pow RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements Selu Shape Shrink
+    Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub Sum Swish Tan Tanh
+    ThresholdedRelu Tile TopK Transpose Unsqueeze Where Xor
     """.split()
 )
-"""Arithmetic on tensors. Of a new one: its time is a multiple of what it reads and writes, and it draws nothing."""
+"""Arithmetic on tensors. Of a new one: its time is a multiple of what it reads and writes, and it draws nothing.
+
+Trilu, LpNormalization and InstanceNormalization are none: they count the rows of an empty tensor ``[2**40, 0]``.
+"""
+DRAWS = frozenset(b"Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split())
+"""Operators that draw random numbers: a match could not be played again."""
+DRAW_REMEDY = ", as it draws: export the likeliest action, for example policy(observation, deterministic=True)"
 STANDARD = (b"", b"ai.onnx")
 """Names of the standard set of operators."""
 
@@ -80,19 +95,62 @@ def checked(content: bytes, most_bytes: int) -> bytes:
     return bytes(_Copy(most_bytes).message("model", memoryview(content)))
 
 
+class _Fields:
+    """Reads fields, up to `MOST_FIELDS` in all."""
+
+    def __init__(self) -> None:
+        self.left = MOST_FIELDS
+
+    def of(self, content: memoryview) -> Iterator[tuple[int, int, memoryview | int]]:
+        """Those of a message: see `_fields`."""
+        for field in _fields(content):
+            self.left -= 1
+            if self.left < 0:
+                raise ValueError(f"has more than {MOST_FIELDS} fields")
+            yield field
+
+
+def _used(graph: memoryview) -> set[int]:
+    """Places, among a graph's fields, of its first output and of the nodes, tensors and inputs it is computed from."""
+    fields = _Fields()
+    givers: dict[bytes, list[int]] = {}  # places of the parts that give a name
+    needs: dict[int, list[bytes]] = {}  # names that the part at a place reads
+    used, wanted = set[int](), list[bytes]()
+    for place, (number, _, part) in enumerate(fields.of(graph)):
+        if number not in PARTS or isinstance(part, int):
+            continue
+        texts = ((inner, name) for inner, wire, name in fields.of(part) if wire == 2 and not isinstance(name, int))
+        named = [(inner, bytes(name)) for inner, name in texts if inner in PARTS[number]]
+        reads = [name for inner, name in named if number == NODE and inner == 1 and name]  # without a name: none
+        gives = [name for inner, name in named if number != NODE or inner == 2]
+        if number != OUTPUT:
+            needs[place] = reads
+            for name in gives:
+                givers.setdefault(name, []).append(place)
+        elif not used:
+            used.add(place)
+            wanted = gives
+    while wanted:
+        new = [place for place in givers.pop(wanted.pop(), []) if place not in used]
+        used.update(new)
+        wanted += [name for place in new for name in needs[place]]
+    return used
+
+
 class _Copy:
     """One file on its way into a new one."""
 
     def __init__(self, most_bytes: int) -> None:
-        self.fields_left, self.bytes_left = MOST_FIELDS, most_bytes
+        self.fields, self.bytes_left = _Fields(), most_bytes
 
     def message(self, kind: str, content: memoryview) -> bytearray:
         """A message with the fields of its kind alone."""
         table, new, found = FIELDS[kind], bytearray(), {}
-        for number, wire, value in _fields(content):
-            self.fields_left -= 1
-            if self.fields_left < 0:
-                raise ValueError(f"has more than {MOST_FIELDS} fields")
+        used = _used(content) if kind == "graph" else set()
+        for place, (number, wire, value) in enumerate(self.fields.of(content)):
+            left_out = kind == "graph" and number in PARTS and place not in used
+            if left_out and number in (NODE, OUTPUT):
+                continue
             holds = table.get(number)
             if holds is None:
                 raise ValueError(
@@ -103,7 +161,9 @@ class _Copy:
             many = holds.endswith(MANY) or holds in (INTEGERS, FLOATS)
             if number in found and not many:
                 raise ValueError(f"has the field {number} of a {kind} twice")
-            new += self._field(holds.removesuffix(MANY), number, wire, value)
+            field = self._field(holds.removesuffix(MANY), number, wire, value)
+            if not left_out:
+                new += field
             found.setdefault(number, []).append((wire, value))
         self._check(kind, found)
         return new
@@ -141,8 +201,9 @@ class _Copy:
             operator, domain = bytes(one(4, b"")), bytes(one(7, b""))
             if operator not in OPERATORS or domain not in STANDARD:
                 name = b".".join(filter(None, (domain, operator))).decode(errors="replace")
+                remedy = DRAW_REMEDY if operator in DRAWS and domain in STANDARD else ""
                 raise ValueError(
-                    f"uses the operator {printable(name)}, which is not among the {len(OPERATORS)} that play"
+                    f"uses the operator {printable(name)}, which is not among the {len(OPERATORS)} that play{remedy}"
                 )
         elif kind == "tensor":
             self._check_tensor(found)

@@ -22,7 +22,11 @@ from palaestra.players.errors import first_line
 from palaestra.players.model_player import ModelPlayer
 from palaestra.players.onnx_format import checked
 
-DTYPES = {"tensor(float)": "float32", "tensor(double)": "float64"}
+DTYPES = {
+    "tensor(float)": "float32",
+    "tensor(double)": "float64",
+    **{f"tensor({whole})": whole for whole in ("bool", "int8", "uint8", "int32", "int64")},
+}
 MOST_BYTES = 32 * 2**20
 """Of a file and of its weights: 8 million."""
 WORK_BYTES = 32 * 2**20
@@ -38,6 +42,7 @@ class OnnxModel(ArrayModel):
     """A session of one input (or one input a field of a dict observation), whose first output is the answer.
 
     Attributes:
+        row_by_row: Whether it takes one row at a time, as exporters write it for an example of one row.
         content: Bytes that `session_of` made the session of, as copies in other processes do; None if the user made it.
         stopped: That it took too long, so that it is not asked again; empty if it did not.
     """
@@ -55,6 +60,7 @@ class OnnxModel(ArrayModel):
         self.session, self.content, self.stopped = session, content, ""
         self.inputs = {given.name: DTYPES.get(given.type, "float32") for given in session.get_inputs()}
         self.first_output = session.get_outputs()[0].name
+        self.row_by_row = 1 in _fixed_rows(session)
 
     def output(self, rows: Any) -> Any:
         """Runs the session.
@@ -63,27 +69,31 @@ class OnnxModel(ArrayModel):
             ValueError: A session of a file failed, or needs more memory or time than it gets.
         """
         parts = {name: rows[name] if isinstance(rows, dict) else rows for name in self.inputs}
-        given = {name: part.astype(self.inputs[name]) for name, part in parts.items()}
+        given = {name: part.astype(self.inputs[name], casting="same_kind") for name, part in parts.items()}
+        count = max(len(next(iter(given.values()), ())), 1)
         if self.content is None:
-            return self.session.run([self.first_output], given)[0]
+            return self._in_parts(given, count, 1 if self.row_by_row else count, None)
         if self.stopped:
             raise ValueError(self.stopped)
-        starts = range(0, max(len(next(iter(given.values()), ())), 1), MOST_ROWS)
         options = runtime().RunOptions()
-        timer = threading.Timer(LONGEST_RUN_S * len(starts), setattr, (options, "terminate", True))
+        timer = threading.Timer(LONGEST_RUN_S * -(-count // MOST_ROWS), setattr, (options, "terminate", True))
         timer.daemon = True
         timer.start()
         try:
-            outputs = [
-                self.session.run([self.first_output], {n: a[k : k + MOST_ROWS] for n, a in given.items()}, options)[0]
-                for k in starts
-            ]
+            return self._in_parts(given, count, 1 if self.row_by_row else MOST_ROWS, options)
         except Exception as error:  # onnxruntime has a class of its own for each failure
             if options.terminate:
                 self.stopped = f"onnxruntime takes longer than {LONGEST_RUN_S:g} s for {MOST_ROWS} rows"
             raise ValueError(self.stopped or f"onnxruntime: {first_line(error)}") from error
         finally:
             timer.cancel()
+
+    def _in_parts(self, given: dict[str, np.ndarray], count: int, size: int, options: Any) -> Any:
+        """The output for ``count`` rows, ``size`` of them at a time."""
+        outputs = [
+            self.session.run([self.first_output], {n: a[k : k + size] for n, a in given.items()}, options)[0]
+            for k in range(0, count, size)
+        ]
         return outputs[0] if len(outputs) == 1 else np.concatenate(outputs)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -96,6 +106,11 @@ class OnnxModel(ArrayModel):
         """See `__getstate__`."""
         vars(self).update(state)
         self.session = session_of(state["content"])
+
+
+def _fixed_rows(session: Any) -> set[int]:
+    """Numbers of rows that the inputs of a session are fixed to."""
+    return {given.shape[0] for given in session.get_inputs() if given.shape and isinstance(given.shape[0], int)}
 
 
 @cache
@@ -155,7 +170,7 @@ def read_file(path: Path) -> ModelPlayer:
         raise
     except Exception as error:
         raise FileError(f"{path}: no ONNX file that onnxruntime can run ({first_line(error)})") from error
-    if any(given.shape and isinstance(given.shape[0], int) for given in session.get_inputs()):
+    if _fixed_rows(session) - {1}:
         raise FileError(
             f"{path}: takes a fixed number of rows: export it with any number, "
             'torch.onnx.export(module.eval(), ..., dynamic_shapes=[{0: "rows"}], external_data=False)'
