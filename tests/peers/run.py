@@ -8,9 +8,11 @@
 
 `libraries.toml` beside this file lists the libraries, `libraries/` has one script for each. A library is installed
 into ``build/peers/venvs``, with this checkout, once; libraries that accept all of constraints.txt share a venv. Its
-script plays 200 steps of each kind of environment that the library knows, with one gradient update where it learns.
-Results are kept in ``build/peers/results``; a library is run again when its script, its requirements or the sources of
-palaestra change. One that fails does not stop the others. Needs a network (GitHub too) and about 14 GB.
+script tries the library's own checker on all ids, and plays 200 steps of each kind of environment that the library
+knows, with one gradient update where it learns. Results are kept in ``build/peers/results``, with the commit; a library
+is run again when its script, its requirements or the sources of palaestra change, and one that was interrupted goes on
+after its last trial. One that fails does not stop the others. ``--write`` leaves the rows of libraries without a result
+as they are. Needs a network (GitHub too) and about 14 GB.
 
 The exit status is 1 if something breaks. A library's own limit, which is quoted, is not an error.
 """
@@ -46,6 +48,7 @@ INSTALL_LIMIT_S = 1500.0
 FOR_TESTS = ("pytest", "hypothesis")
 """Installed everywhere, for our tests that are marked `peers`."""
 COLUMNS = {
+    "ids": "all ids",
     "box": "continuous",
     "opponent": "scripted opponent",
     "choices": "MultiDiscrete, Dict, masks",
@@ -83,6 +86,7 @@ class Result:
         name: Of the library.
         digest: Of what the result depends on.
         seconds: It took, the installation left out.
+        commit: What was tried, as ``git describe`` says it: with ``-dirty`` if files had been changed.
         versions: By distribution, the library's first.
         trials: ``{"kind", "what", "outcome", "detail", "seconds"}`` each.
         error: Why there are not all results, or nothing.
@@ -91,6 +95,7 @@ class Result:
     name: str
     digest: str
     seconds: float = 0.0
+    commit: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     trials: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
@@ -168,9 +173,14 @@ def save_result(result: Result, folder: Path) -> None:
     """Keeps a result."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{result.name}.json"
-    unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps(asdict(result), indent=1) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(asdict(result), indent=1) + "\n", encoding="utf-8")
+    new.replace(path)
+
+
+def unfinished(name: str, digest: str, folder: Path) -> Path:
+    """File of the trials that a script has finished so far."""
+    return folder / f"{name}.{digest}.trials"
 
 
 def is_done(result: Result | None, digest: str) -> bool:
@@ -191,6 +201,8 @@ def run_all(
         library = libraries[name]
         digest = digest_of(library, libraries)
         kept = load_result(name, folder)
+        if again:
+            unfinished(name, digest, folder).unlink(missing_ok=True)
         if kept is not None and is_done(kept, digest) and not again:
             print(f"[{number}/{len(chosen)}] {library.title}: done before, {summary(kept)}", flush=True)
             results.append(kept)
@@ -217,24 +229,51 @@ def summary(result: Result) -> str:
 # -- table -------------------------------------------------------------------------------------------------------------
 
 
-def table(libraries: dict[str, Library], results: Sequence[Result]) -> tuple[str, str]:
-    """Markdown: a row a library, a column a kind of environment; and the list of quoted limits."""
+def table(
+    libraries: dict[str, Library], results: Sequence[Result], before: tuple[str, str] = ("", "")
+) -> tuple[str, str]:
+    """Markdown: a row a library, a column a kind of environment; and the list of quoted limits.
+
+    Args:
+        libraries: In the order of the table.
+        results: Of those that have one.
+        before: Table and list as they stand, for the rows of the others.
+    """
     notes: list[str] = []
     lines = [
-        "| library | " + " | ".join(COLUMNS.values()) + " |",
-        "|---" * (len(COLUMNS) + 1) + "|",
+        "| library | commit | " + " | ".join(COLUMNS.values()) + " |",
+        "|---" * (len(COLUMNS) + 2) + "|",
     ]
-    for result in results:
-        title = libraries[result.name].title
-        cells = [_cell([t for t in result.trials if t["kind"] == kind], title, notes) for kind in COLUMNS]
-        if result.error:
-            notes.append(f"{title}: **breaks**: {_code(result.error)}")
-            cells = [cell if cell != "-" else f"**breaks** [{len(notes)}]" for cell in cells]
-        commit = libraries[result.name].source.get("commit", "")[:7]
-        version = commit or next(iter(result.versions.values()), "")
-        name = f"{title} {version}".rstrip()
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    found = {result.name: result for result in results}
+    for name, library in libraries.items():
+        if name in found:
+            lines.append(_row(library, found[name], notes))
+        else:
+            lines += _row_before(library, *before, notes)
     return "\n".join(lines), "\n".join(f"{number}. {note}" for number, note in enumerate(notes, 1))
+
+
+def _row(library: Library, result: Result, notes: list[str]) -> str:
+    """The row of a library with a result, whose limits are added to the notes."""
+    cells = [_cell([t for t in result.trials if t["kind"] == kind], library.title, notes) for kind in COLUMNS]
+    if result.error:
+        notes.append(f"{library.title}: **breaks**: {_code(result.error)}")
+        cells = [cell if cell != "-" else f"**breaks** [{len(notes)}]" for cell in cells]
+    version = library.source.get("commit", "")[:7] or next(iter(result.versions.values()), "")
+    name = f"{library.title} {version}".rstrip()
+    return f"| {name} | {result.commit or '-'} | " + " | ".join(cells) + " |"
+
+
+def _row_before(library: Library, rows: str, limits: str, notes: list[str]) -> list[str]:
+    """The row of a library as it stands, if there is one, with its limits numbered anew."""
+    said = dict(re.findall(r"^(\d+)\. (.*)$", limits, re.MULTILINE))
+
+    def numbered(mark: re.Match[str]) -> str:
+        notes.append(said[mark[1]])
+        return f"[{len(notes)}]"
+
+    lines = [line for line in rows.splitlines() if line.startswith(f"| {library.title} ")]
+    return [re.sub(r"\[(\d+)\]", numbered, line) for line in lines]
 
 
 def _cell(trials: list[dict[str, Any]], title: str, notes: list[str]) -> str:
@@ -263,14 +302,28 @@ def write_table(page: Path, name: str, text: str) -> bool:
     Raises:
         ValueError: The file has no such markers.
     """
+    head, before, tail = _parts(page, name)
+    page.write_text(f"{head}\n{text}\n{tail}", encoding="utf-8", newline="\n")
+    return text != before
+
+
+def read_table(page: Path, name: str) -> str:
+    """The text between the markers of that name.
+
+    Raises:
+        ValueError: The file has no such markers.
+    """
+    return _parts(page, name)[1]
+
+
+def _parts(page: Path, name: str) -> tuple[str, str, str]:
+    """A page up to the first marker, between the two, and from the second."""
     begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
-    before = page.read_text(encoding="utf-8")
-    head, found, rest = before.partition(begin)
+    head, found, rest = page.read_text(encoding="utf-8").partition(begin)
     if not found or end not in rest:
         raise ValueError(f"{page} has no lines {begin} and {end} to write the table between")
-    after = f"{head}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
-    page.write_text(after, encoding="utf-8", newline="\n")
-    return after != before
+    text, _, tail = rest.partition(end)
+    return head + begin, text.strip("\n"), end + tail
 
 
 # -- installing and running --------------------------------------------------------------------------------------------
@@ -296,9 +349,8 @@ class Runner:
         python = self._venv(library)
         source = self._source(library) if library.source else None
         RESULTS.mkdir(parents=True, exist_ok=True)
-        out, log = RESULTS / f"{library.name}.trials", BUILD / "logs" / f"{library.name}.log"
+        out, log = unfinished(library.name, digest, RESULTS), BUILD / "logs" / f"{library.name}.log"
         log.parent.mkdir(exist_ok=True)
-        out.unlink(missing_ok=True)
         start_s = time.perf_counter()
         variables = {"PALAESTRA_PEER_SOURCE": str(source)} if source is not None else {}
         script = [python, HERE / "libraries" / library.script, "--out", out]
@@ -307,7 +359,7 @@ class Runner:
         error = f"the script {status}: see {log.relative_to(REPOSITORY)}" if status else ""
         trials = found["trials"] + [self._test(python, library, test) for test in library.tests]
         seconds = round(time.perf_counter() - start_s, 1)
-        return Result(library.name, digest, seconds, found["versions"], trials, error)
+        return Result(library.name, digest, seconds, commit_of(REPOSITORY), found["versions"], trials, error)
 
     def _venv(self, library: Library) -> Path:
         """Python of the library's venv, which is made or completed first."""
@@ -434,8 +486,16 @@ def _end(process: subprocess.Popen[str]) -> None:
         return
 
 
-def _git(*arguments: str) -> None:
-    subprocess.run(["git", *arguments], check=True, capture_output=True, text=True)
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that is checked out, or nothing where there is no git."""
+    try:
+        return _git("-C", str(folder), "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 # -- command line ------------------------------------------------------------------------------------------------------
@@ -471,7 +531,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if given.write:
         kept = [result for name in libraries if (result := load_result(name, RESULTS)) is not None]
-        for (name, page), text in zip(TABLES.items(), table(libraries, kept), strict=True):
+        before = read_table(TABLES["libraries"], "libraries"), read_table(TABLES["limits"], "limits")
+        for (name, page), text in zip(TABLES.items(), table(libraries, kept, before), strict=True):
             changed = write_table(page, name, text)
             print(f"{'wrote' if changed else 'up to date'}: {name} in {page.relative_to(REPOSITORY)}")
     return int(bool(broken))

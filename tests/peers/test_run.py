@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -120,6 +121,57 @@ def test_only_the_chosen_are_run(tmp_path):
     assert runner.load_result("one", tmp_path) is None
 
 
+def test_a_script_that_was_interrupted_goes_on_after_its_last_trial(tmp_path, monkeypatch):
+    out, tried = tmp_path / "results", []
+    rows = [row(what="one"), row(what="two", outcome="breaks")]
+    out.write_text(json.dumps({"versions": {}, "trials": rows}))
+    made = [trials.Trial("box", name, lambda name=name: tried.append(name), None) for name in ("one", "two", "three")]
+    monkeypatch.setattr(trials, "TRIALS", made)
+    monkeypatch.setattr(sys, "argv", ["script", "--out", str(out)])
+    trials.main("numpy")
+    assert tried == ["two", "three"]
+    assert [row["what"] for row in json.loads(out.read_text())["trials"]] == ["one", "two", "three"]
+
+
+def test_what_was_tried_so_far_is_forgotten_when_again_is_asked_for(tmp_path):
+    path = runner.unfinished("one", runner.digest_of(LIBRARIES["one"], LIBRARIES), tmp_path)
+    path.write_text("{}")
+    run(Execute(), tmp_path, ("one",))
+    assert path.exists()
+    run(Execute(), tmp_path, ("one",), again=True)
+    assert not path.exists()
+
+
+def check_that_refuses(*refused: str) -> Any:
+    def check(id: str) -> None:
+        if id in refused:
+            raise TypeError(f"no {id}")
+
+    return check
+
+
+def test_a_check_of_all_ids_names_those_that_fail_and_expects_the_refusals_that_are_declared(monkeypatch):
+    monkeypatch.setattr(trials, "TRIALS", made := [])
+    ids = ("a/1", "a/2", "a/3")
+    trials.trial_of_ids("check", ids, limits={"no a": ("a/2",)})(check_that_refuses("a/2"))
+    assert [one.what for one in made] == ["check, 2 of 3 ids", "check, 2"]
+    assert [trials.attempt(one) for one in made] == [("works", ""), ("limit", "TypeError: no a/2")]
+    made.clear()
+    trials.trial_of_ids("check", ids, limits={"no a": ("a/2", "a/3")})(check_that_refuses("a/1", "a/2"))
+    first, second = (trials.attempt(one) for one in made)
+    assert first == ("breaks", "AssertionError: 1 of 1 ids, a/1: TypeError: no a/1")
+    assert second == ("breaks", "AssertionError: no longer refused: a/3")
+
+
+def test_an_assertion_without_a_message_is_quoted_and_a_library_s_line_is_named(monkeypatch):
+    def refuse() -> None:
+        compile_and_run = compile("assert 1 == 2\n", "/venv/site-packages/lib/a.py", "exec")
+        exec(compile_and_run)
+
+    said = trials.attempt(trials.Trial("box", "PPO", refuse, "AssertionError"))
+    assert said == ("limit", "AssertionError:  (lib/a.py, line 1)")
+
+
 def test_a_failure_is_kept_does_not_stop_the_others_and_is_tried_again(tmp_path, capsys):
     execute = Execute(one=runner.PeerError("pip install failed"))
     one, two = run(execute, tmp_path)
@@ -143,16 +195,16 @@ def test_the_table_says_yes_no_or_breaks_and_quotes_beside_it():
     found = [
         row(), row(outcome="limit", what="DQN", detail="DQN | `only` Discrete"),
         row("vector", "limit", "native", "no VectorEnv"),
-        row("choices", "breaks", "masks", "KeyError: 'mask'"), row("choices"),
+        row("choices", "breaks", "masks", "KeyError: 'mask'"), row("choices"), row("ids"),
     ]  # fmt: skip
     results = [
-        runner.Result("one", "", versions={"one": "1.5", "gymnasium": "1.4"}, trials=found),
+        runner.Result("one", "", commit="0123456", versions={"one": "1.5", "gymnasium": "1.4"}, trials=found),
         runner.Result("two", "", error="pip failed"),
     ]
     shown, limits = runner.table(LIBRARIES, results)
     lines = shown.splitlines()
-    assert lines[2] == "| ONE 1.5 | yes [1] | - | **breaks** [2] | - | no [3] | - |"
-    assert lines[3].startswith("| TWO | **breaks** [4] |")
+    assert lines[2] == "| ONE 1.5 | 0123456 | yes | yes [1] | - | **breaks** [2] | - | no [3] | - |"
+    assert lines[3].startswith("| TWO | - | **breaks** [4] |")
     assert limits.splitlines() == [
         "1. ONE, DQN: the library's limit: `DQN / 'only' Discrete`",
         "2. ONE, masks: **breaks**: `KeyError: 'mask'`",
@@ -164,7 +216,16 @@ def test_the_table_says_yes_no_or_breaks_and_quotes_beside_it():
 def test_what_is_no_package_is_named_by_its_commit():
     library = runner.replace(LIBRARIES["one"], source={"repository": "a/one", "commit": "0123456789"})
     result = runner.Result("one", "", versions={"torch": "2.0"}, trials=[row()])
-    assert runner.table({"one": library}, [result])[0].splitlines()[2].startswith("| ONE 0123456 | yes |")
+    assert runner.table({"one": library}, [result])[0].splitlines()[2].startswith("| ONE 0123456 | - | - | yes |")
+
+
+def test_rows_of_libraries_without_a_result_stay_with_their_limits_numbered_anew():
+    lines = ["| TWO 2.0 | abcdef0 | yes [12] | no [3] |", "| TWO and more | - | yes |", "| THREE 1 | - | yes [1] |"]
+    limits = "1. THREE: `no`\n3. TWO, box: `three`\n12. TWO, ids: `twelve`"
+    first = runner.Result("one", "", trials=[row(outcome="limit", what="DQN", detail="no")])
+    shown, notes = runner.table(LIBRARIES, [first], ("\n".join(lines), limits))
+    assert shown.splitlines()[3] == "| TWO 2.0 | abcdef0 | yes [2] | no [3] |"
+    assert notes.splitlines()[1:] == ["2. TWO, ids: `twelve`", "3. TWO, box: `three`"]
 
 
 def test_the_table_is_written_between_its_markers(tmp_path):

@@ -1,22 +1,119 @@
-"""The official checkers: Gymnasium's `check_env` on one id of each kind, PettingZoo's tests on the same games."""
+"""The official checkers on all ids: Gymnasium's `check_env` and its tests of environments, PettingZoo's own tests."""
 
 from __future__ import annotations
 
+import os
+import pickle
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # windows without a display
 
 import gymnasium
 import numpy as np
 import pettingzoo
-from gymnasium.utils.env_checker import check_env
-from peers.libraries.more_ids import ONE, TWO
-from peers.libraries.trials import STEPS, main, trial
-from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test, seed_test
+from gymnasium.utils.env_checker import check_env, data_equivalence
+from peers.libraries.more_ids import ALL, ONE, TEXTS, TWO
+from peers.libraries.trials import STEPS, main, trial, trial_of_ids
+from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test, render_test, seed_test
+from pettingzoo.test.state_test import state_test
 
 from palaestra import zoo
+from palaestra.registry import zoo_name
+
+# As in Gymnasium's own test of all its environments; and of a version that has a successor.
+ALLOWED = (
+    "A Box observation space m.* value is -?infinity",
+    "For Box action spaces, we recommend",
+    ".* is out of date",
+)
+CYCLES = 20
+"""Decisions of a test of one id among all."""
 
 
 def check(id: str, **keywords: Any) -> None:
     check_env(gymnasium.make(id, disable_env_checker=True, **keywords).unwrapped, skip_render_check=True)
+
+
+def module_of(id: str) -> Any:
+    return getattr(zoo, zoo_name(id))
+
+
+@contextmanager
+def no_warning() -> Iterator[None]:
+    """Any warning is an error, but those that are `ALLOWED`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for message in ALLOWED:
+            warnings.filterwarnings("ignore", rf"\x1b\[33mWARN: {message}")
+        yield
+
+
+@trial_of_ids("Gymnasium's check_env with every render mode, no warning", ALL)
+def _(id: str) -> None:
+    with no_warning():
+        check_env(gymnasium.make(id, disable_env_checker=True).unwrapped)
+
+
+@trial_of_ids("Gymnasium's passive checker without a warning; equal seeds, equal matches; a pickled environment", ALL)
+def _(id: str) -> None:
+    with no_warning():
+        one, two = gymnasium.make(id), gymnasium.make(id)
+        one.action_space.seed(0)
+        assert data_equivalence(one.reset(seed=3), two.reset(seed=3))
+        for k in range(CYCLES):
+            if k == CYCLES // 2:
+                two = pickle.loads(pickle.dumps(two))
+            action = one.action_space.sample()
+            step = one.step(action)
+            assert data_equivalence(step, two.step(action))
+            assert step[0] in one.observation_space
+            if step[2] or step[3]:
+                assert data_equivalence(one.reset(), two.reset())
+        one.close()
+        two.close()
+
+
+@trial_of_ids("PettingZoo's parallel_api_test", ALL)
+def _(id: str) -> None:
+    parallel_api_test(module_of(id).parallel_env(), num_cycles=CYCLES)
+
+
+@trial_of_ids("PettingZoo's parallel_seed_test", ALL)
+def _(id: str) -> None:
+    parallel_seed_test(module_of(id).parallel_env, num_cycles=CYCLES)
+
+
+@trial_of_ids("PettingZoo's api_test of env and raw_env", ALL, limits={"has no attribute 'dtype'": TEXTS})
+def _(id: str) -> None:
+    api_test(module_of(id).env(), num_cycles=CYCLES)
+    api_test(module_of(id).raw_env(), num_cycles=CYCLES)
+
+
+LATE = ("palaestra/SkirmishUnshaped-Waves-v0", "palaestra/SkirmishUnshaped-Late-v0")
+"""Whose agents come late: the test seeds the action spaces of those that are there at first."""
+
+
+@trial_of_ids("PettingZoo's seed_test", ALL, limits={"Incorrect actions": LATE})
+def _(id: str) -> None:
+    seed_test(module_of(id).env, num_cycles=CYCLES)
+
+
+@trial_of_ids("PettingZoo's state_test", ALL)
+def _(id: str) -> None:
+    state_test(module_of(id).env(), module_of(id).parallel_env())
+
+
+@trial_of_ids("PettingZoo's render_test, also in a window", ALL)
+def _(id: str) -> None:
+    render_test(module_of(id).env)
+
+
+@trial_of_ids("PettingZoo's max_cycles_test", ALL)
+def _(id: str) -> None:
+    max_cycles_test(module_of(id))
 
 
 @trial("box", "check_env")

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""Minari: datasets of episodes, infos included, and the environment made again from a dataset."""
+"""Minari: datasets of episodes of all ids, infos included, and the environment made again from a dataset."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import gymnasium
 import minari
 import numpy as np
-from peers.libraries.more_ids import TWO
-from peers.libraries.trials import STEPS, main, trial
+from peers.libraries.more_ids import ALL, TEXTS, TWO
+from peers.libraries.trials import STEPS, main, trial, trial_of_ids
 
 
-def collect(id: str, dataset: str, **keywords: Any) -> None:
+def collect(id: str, dataset: str, steps: int = STEPS, **keywords: Any) -> None:
     """Collects random play with infos, reads it back and makes the environment again."""
     env = minari.DataCollector(gymnasium.make(id, **keywords), record_infos=True)
     env.action_space.seed(0)
     env.reset(seed=0)
-    for _ in range(STEPS):
+    for _ in range(steps):
         *_, terminated, truncated, _ = env.step(env.action_space.sample())
         if terminated or truncated:
             env.reset()
@@ -33,6 +33,12 @@ def collect(id: str, dataset: str, **keywords: Any) -> None:
     recovered.reset(seed=0)
     recovered.step(recovered.action_space.sample())
     env.close()
+
+
+@trial_of_ids("collected, loaded, made again, with infos", ALL, limits={"'maxshape' must have same rank": TEXTS})
+def _(id: str) -> None:
+    name = id.partition("/")[2].rpartition("-v")[0].lower()
+    collect(id, f"all/{name}-v0", steps=30)
 
 
 @trial("box", "UcavTrack with infos, made again from the dataset")

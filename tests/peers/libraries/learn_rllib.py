@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""RLlib's new stack: by id, here and in a remote runner; PettingZoo with policies by team; its masking module."""
+"""RLlib's new stack: its checker on all ids; by id, here and in a remote runner; PettingZoo with policies by team."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from typing import Any
 
 import gymnasium
 import ray
-from peers.libraries.more_ids import MODULE, ONE
-from peers.libraries.trials import STEPS, main, trial
+from peers.libraries.more_ids import ALL, MODULE, ONE, TEXTS
+from peers.libraries.trials import STEPS, main, trial, trial_of_ids
 from ray.rllib.algorithms.dqn import DQNConfig
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.algorithms.sac import SACConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
+from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 from ray.tune import register_env
 
 from palaestra import zoo
+from palaestra.adapters.rllib import MatchEnv, register
+from palaestra.registry import make_parallel
 
+TOKENS = ("palaestra/Examiner-v0", "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0")
+"""Whose observations are whole numbers, in a Box."""
+NO_NETWORK = {"No default encoder config": TEXTS, "must have the same dtype, but got Int and Float": TOKENS}
 TRACK, TAG = "palaestra:palaestra/UcavTrack-v1", "palaestra:palaestra/TeamTag-v0"
 
 
@@ -33,6 +41,33 @@ def train(config: Any) -> None:
     found = algorithm.train()
     assert found["num_env_steps_sampled_lifetime"] >= STEPS
     algorithm.stop()
+
+
+@trial_of_ids("SingleAgentEnvRunner by id", ALL, limits=NO_NETWORK)
+def _(id: str) -> None:
+    runner = SingleAgentEnvRunner(config=ppo(f"palaestra:{id}"))
+    assert sum(len(episode) for episode in runner.sample(num_timesteps=20)) >= 20
+    runner.stop()
+
+
+@trial_of_ids("its checker of multi-agent environments on ParallelPettingZooEnv", ALL)
+def _(id: str) -> None:
+    check_multiagent_environments(ParallelPettingZooEnv(make_parallel(id)))
+
+
+@trial_of_ids("its checker of multi-agent environments on our adapter", ALL)
+def _(id: str) -> None:
+    check_multiagent_environments(MatchEnv(id))
+
+
+@trial_of_ids("MultiAgentEnvRunner on our adapter, a policy for each agent", ALL, limits=NO_NETWORK)
+def _(id: str) -> None:
+    config = ppo(register(id))
+    agents = MatchEnv(id).possible_agents
+    config.multi_agent(policies=set(agents), policy_mapping_fn=lambda agent, *given, **named: agent)
+    runner = MultiAgentEnvRunner(config=config)
+    assert sum(len(episode) for episode in runner.sample(num_timesteps=20)) >= 20
+    runner.stop()
 
 
 @trial("box", "PPO, SAC by id on UcavTrack")

@@ -1,22 +1,52 @@
 # pyright: reportMissingImports=false
-"""sb3-contrib: masked, recurrent and quantile learners."""
+"""sb3-contrib: masks of all ids with choices; masked, recurrent and quantile learners."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import gymnasium
-from peers.libraries.more_ids import ONE, TWO
-from peers.libraries.trials import STEPS, main, trial
+import numpy as np
+import torch
+from gymnasium import spaces
+from peers.libraries.more_ids import ALL, ONE, TWO
+from peers.libraries.trials import STEPS, main, trial, trial_of_ids
 from sb3_contrib import QRDQN, TQC, MaskablePPO, RecurrentPPO
-from sb3_contrib.common.maskable.utils import get_action_masks
+from sb3_contrib.common.maskable.distributions import make_masked_proba_distribution
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from sb3_contrib.common.wrappers import ActionMasker
+from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 
 from palaestra.adapters.sb3 import as_vec_env
 
 ON_POLICY = {"n_steps": 100, "batch_size": 50, "device": "cpu"}
 OFF_POLICY = {"learning_starts": 100, "train_freq": 50, "batch_size": 32, "buffer_size": 1000, "device": "cpu"}
+
+
+def chooses(id: str) -> bool:
+    """Whether the action of the id is a choice, or several."""
+    return isinstance(gymnasium.make(id).action_space, spaces.Discrete | spaces.MultiDiscrete)
+
+
+@trial_of_ids("masks that a masked distribution draws from, and ActionMasker", [id for id in ALL if chooses(id)])
+def _(id: str) -> None:
+    env = gymnasium.make(id)
+    check_env(env, warn=False)
+    assert is_masking_supported(env)
+    wrapped = ActionMasker(env, lambda env: env.unwrapped.action_masks())
+    distribution = make_masked_proba_distribution(env.action_space)
+    layer = distribution.proba_distribution_net(8)
+    env.reset(seed=0)
+    for _ in range(20):
+        masks = get_action_masks(env)
+        np.testing.assert_array_equal(get_action_masks(wrapped), masks)
+        distribution.proba_distribution(layer(torch.zeros(1, 8)))
+        distribution.apply_masking(masks)
+        *_, terminated, truncated, info = env.step(distribution.sample()[0].numpy())
+        assert not np.any(info["illegal"])
+        if terminated or truncated:
+            env.reset()
 
 
 @trial("box", "TQC on UcavTrack, RecurrentPPO on UcavPursuit")

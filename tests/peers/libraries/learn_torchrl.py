@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""TorchRL: its own wrappers by id (`GymEnv`, `GymWrapper`, `PettingZooWrapper`), a collector and one PPO update."""
+"""TorchRL: its checker on its own wrappers of all ids (`GymEnv`, `PettingZooWrapper`), a collector, a PPO update."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import gymnasium
 import torch
-from peers.libraries.more_ids import ONE, TWO
-from peers.libraries.trials import STEPS, main, trial
+from peers.libraries.more_ids import ALL, ONE, TEXTS, TWO
+from peers.libraries.trials import STEPS, main, trial, trial_of_ids
 from tensordict.nn import TensorDictModule
 from torchrl.collectors import Collector
 from torchrl.envs import (
@@ -51,6 +51,47 @@ def update(env: Any) -> None:
         (values["loss_objective"] + values["loss_critic"]).backward()
         optimiser.step()
     collector.shutdown()
+
+
+@trial_of_ids("check_env_specs of GymEnv", ALL)
+def _(id: str) -> None:
+    check_env_specs(GymEnv(id))
+
+
+LATE = tuple(f"palaestra/SkirmishUnshaped-{name}-v0" for name in ("Waves", "Late", "Maps", "Turncoats"))
+LATE += ("palaestra/Drill-Waves-v0", "palaestra/Drill-SplashWaves-v0")
+"""Whose agents come late, or by chance."""
+UNLIKE = ("palaestra/SpeakerListener-v0",)
+"""Whose agents see and do different things."""
+PARTS = ("palaestra/GraphConfront-v0", "palaestra/GraphConfront-Dungeons-v0")
+"""Whose agents make two choices of different lengths."""
+LIMITS = {
+    "KeyError: 'red_": LATE,
+    "Failed to stack tensors": UNLIKE,
+    "expected sequence of length": PARTS,
+    "invalid data type 'str'": TEXTS,
+}
+
+
+@trial_of_ids("check_env_specs of PettingZooWrapper", ALL, limits=LIMITS)
+def _(id: str) -> None:
+    check_env_specs(PettingZooWrapper(make_parallel(id), return_state=True, use_mask=True))
+
+
+@trial_of_ids("check_env_specs of PettingZooWrapper, agents that come late, fixed_agents=True", LATE)
+def _(id: str) -> None:
+    check_env_specs(PettingZooWrapper(make_parallel(id, fixed_agents=True), return_state=True, use_mask=True))
+
+
+@trial_of_ids("check_env_specs of PettingZooWrapper, unlike agents, ONE_GROUP_PER_AGENT", UNLIKE)
+def _(id: str) -> None:
+    groups = MarlGroupMapType.ONE_GROUP_PER_AGENT
+    check_env_specs(PettingZooWrapper(make_parallel(id), return_state=True, use_mask=True, group_map=groups))
+
+
+@trial_of_ids('check_env_specs of PettingZooWrapper, choices of unlike lengths, choices="discrete"', PARTS)
+def _(id: str) -> None:
+    check_env_specs(PettingZooWrapper(make_parallel(id, choices="discrete"), return_state=True, use_mask=True))
 
 
 @trial("box", "GymEnv(id): specs, collector, PPO update on UcavTrack")

@@ -1,4 +1,4 @@
-"""Ids that a user would register: two games with forbidden actions, and a game with other keywords.
+"""All ids of the suite, and ids that a user would register: two games with forbidden actions, one with other keywords.
 
 A name of this module before an id lets Gymnasium import it first, also in other processes.
 """
@@ -9,6 +9,10 @@ from palaestra import register
 
 ONE, TWO, JOINT = "masked/Duel-v0", "masked/Pairs-v0", "joint/TeamPong-v0"
 """One against one with masks; two against two with masks; the two paddles of a team as one Discrete."""
+ALL = tuple(id for id in gymnasium.registry if id.startswith("palaestra/"))
+"""The ids of the suite."""
+TEXTS = ("palaestra/SearchQA-Custom-v0", "palaestra/SearchQA-Docs-v0")
+"""Those that see and answer texts."""
 MODULE = "peers.libraries.more_ids"
 
 register(ONE, "games.duel:game")

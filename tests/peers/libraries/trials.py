@@ -7,6 +7,7 @@ environment into the library and returns nothing, or a note. It fails by raising
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib.metadata
 import json
 import re
@@ -14,14 +15,16 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-KINDS = ("box", "opponent", "choices", "parallel", "vector", "adapter")
-"""Continuous actions; a team against a scripted opponent; MultiDiscrete, Dict and masks; PettingZoo; many matches at
-once; a module of `palaestra.adapters`."""
+KINDS = ("ids", "box", "opponent", "choices", "parallel", "vector", "adapter")
+"""All ids; continuous actions; a team against a scripted opponent; MultiDiscrete, Dict and masks; PettingZoo; many
+matches at once; a module of `palaestra.adapters`."""
 WORKS, LIMIT, BREAKS = "works", "limit", "breaks"
 PREFIX = "|"
 """Beginning of the lines that the runner shows."""
@@ -56,6 +59,8 @@ class ProgramError(Exception):
 
 
 TRIALS: list[Trial] = []
+Check = Callable[[str], object]
+"""Tries one id in the library; fails by raising."""
 
 
 def trial(kind: str, what: str, *, limit: str | None = None) -> Callable[[Callable[[], str | None]], None]:
@@ -67,6 +72,62 @@ def trial(kind: str, what: str, *, limit: str | None = None) -> Callable[[Callab
         TRIALS.append(Trial(kind, what, run, limit))
 
     return declare
+
+
+def trial_of_ids(
+    what: str, ids: Sequence[str], *, limits: Mapping[str, Sequence[str]] | None = None
+) -> Callable[[Check], None]:
+    """Declares a check of an id as trials of many.
+
+    Args:
+        what: What is tried, a few words.
+        ids: Those to try.
+        limits: Those of `ids` that the library refuses, by a part of the message.
+    """
+    refused = {id: part for part, some in (limits or {}).items() for id in some}
+
+    def declare(check: Check) -> None:
+        taken = [id for id in ids if id not in refused]
+        TRIALS.append(Trial("ids", f"{what}, {len(taken)} of {len(ids)} ids", partial(_all_pass, check, taken), None))
+        for part, some in (limits or {}).items():
+            named = f"{what}, {', '.join(id.partition('/')[2] for id in some)}"
+            TRIALS.append(Trial("ids", named, partial(_all_refused, check, some, part), part))
+
+    return declare
+
+
+def _all_pass(check: Check, ids: Sequence[str]) -> None:
+    """Checks all ids, also after one has failed."""
+    failed: dict[str, Exception] = {}
+    for id in ids:
+        try:
+            check(id)
+        except Exception as error:
+            print(f"{id}:", flush=True)
+            traceback.print_exc(file=sys.stdout)
+            failed[id] = error
+        gc.collect()  # thousands of agents' spaces: what one id leaves behind must not add up
+    if failed:
+        first = next(iter(failed.values()))
+        raise AssertionError(f"{len(failed)} of {len(ids)} ids, {', '.join(failed)}: {_message(first)}") from first
+
+
+def _all_refused(check: Check, ids: Sequence[str], part: str) -> None:
+    """Raises the library's refusal of the last id, if it refuses all of them likewise."""
+    refusal, taken = None, []
+    for id in ids:
+        try:
+            check(id)
+            taken.append(id)
+        except Exception as error:
+            if part not in _message(error) or _raised_by_palaestra(error):
+                raise
+            refusal = error
+    if refusal is None:
+        return
+    if taken:
+        raise AssertionError(f"no longer refused: {', '.join(taken)}")
+    raise refusal
 
 
 def run_program(arguments: Sequence[str | Path], folder: Path, limit_s: float = 200.0) -> str:
@@ -96,15 +157,31 @@ def attempt(one: Trial) -> tuple[str, str]:
     try:
         note = one.run()
     except (Exception, SystemExit) as error:
-        said = " ".join(str(error).split())
-        text = f"{type(error).__name__}: {said}" if not isinstance(error, ProgramError) else said
+        text = _message(error)
         if one.limit is not None and one.limit in text and not _raised_by_palaestra(error):
-            return LIMIT, _shortened(text, one.limit)
+            return LIMIT, _shortened(text, one.limit) + _place(error)
         traceback.print_exc(file=sys.stdout)
         return BREAKS, text[: 2 * LONGEST_QUOTE]
     if one.limit is not None:
         return WORKS, f"no longer refused ({one.limit!r}): delete the limit"
     return WORKS, note or ""
+
+
+def _message(error: BaseException) -> str:
+    """An error in a line; of an ``assert`` without a message, the line itself."""
+    said = " ".join(str(error).split())
+    if isinstance(error, ProgramError):
+        return said
+    if not said and isinstance(error, AssertionError):
+        said = traceback.extract_tb(error.__traceback__)[-1].line or ""
+    return f"{type(error).__name__}: {said}"
+
+
+def _place(error: BaseException) -> str:
+    """Where in an installed library it was raised: `` (torchrl/envs/common.py, line 12)``, or nothing."""
+    frames = [f"{frame.filename}, line {frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+    inside = [frame.partition("site-packages/")[2] for frame in frames if "site-packages/" in frame]
+    return f" ({inside[-1]})" if inside else ""
 
 
 def _raised_by_palaestra(error: BaseException) -> bool:
@@ -130,13 +207,16 @@ def _shortened(text: str, part: str) -> str:
 def main(*distributions: str) -> None:
     """Runs all declared trials, prints a line for each and writes the results as JSON after each."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, help="JSON file for the results")
+    parser.add_argument("--out", type=Path, help="JSON file for the results; what it holds already is not tried again")
     parser.add_argument("--match", default="", help="only trials whose words contain this text")
     given = parser.parse_args()
     versions = {name: importlib.metadata.version(name) for name in (*distributions, "gymnasium")}
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
+    if given.out is not None and given.out.exists():
+        rows = [row for row in json.loads(given.out.read_text(encoding="utf-8"))["trials"] if row["outcome"] != BREAKS]
+    done = {(row["kind"], row["what"]) for row in rows}
     for one in TRIALS:
-        if given.match not in one.what:
+        if given.match not in one.what or (one.kind, one.what) in done:
             continue
         start_s = time.perf_counter()
         outcome, detail = attempt(one)
