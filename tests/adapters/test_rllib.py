@@ -19,6 +19,7 @@ with warnings.catch_warnings():
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.rllib.core.rl_module.rl_module import RLModuleSpec
     from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
+    from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
     from palaestra.adapters.rllib import MatchEnv, policy_by_team, register
 
@@ -77,6 +78,12 @@ def test_agents_that_were_never_asked_are_not_in_the_end_of_a_match():
     assert rewards == {"red_0": 1}
     assert terminated == {"red_0": True, "__all__": True}
     assert truncated == {"red_0": False, "__all__": False}
+
+
+def test_rllib_s_own_checker_takes_a_match_that_ends_with_its_first_decision():
+    env = MatchEnv(RELAY, compiled=False, ends_at=1)
+    check_multiagent_environments(env)
+    assert env.agents == ["red_0"]
 
 
 def test_opponents_are_not_shown_and_their_turns_are_played():

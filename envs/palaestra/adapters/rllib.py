@@ -80,7 +80,7 @@ class MatchEnv(RuleAttributes, MultiAgentEnv):
     Attributes:
         parallel_env: PettingZoo's face of the match.
         possible_agents: All agents without an opponent.
-        agents: Those in the match.
+        agents: Those in the match; with the last observation of a match or of one that dies, those that get it, too.
         observation_spaces, action_spaces: By agent.
     """
 
@@ -154,7 +154,7 @@ class MatchEnv(RuleAttributes, MultiAgentEnv):
             if shown or not env.agents:
                 break
             actions = {}  # opponents alone are asked
-        self.agents = list(env.agents)
+        self.agents = [a for a in self.possible_agents if a in env.agents or a in shown]  # RLlib asks who is shown
         self._seen.update(shown)
         over, cut = not env.agents, all(truncated.values())
         ends = {**{a: bool(terminated[a]) for a in shown}, "__all__": over and not cut}
