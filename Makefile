@@ -63,7 +63,7 @@ test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported depend
 test-ray: $(RAY)/.ready ## Evaluations, training and sampling on a Ray cluster of this machine
 	$(RAY)/bin/python -m pytest -n 2 --dist loadfile -m "ray and not slow" tests/scale
 
-test-peers: $(READY) ## Plug palaestra into other libraries, each in its own venv (30 minutes, can be resumed)
+test-peers: $(READY) ## Plug palaestra into other libraries, each in its own venv (long, can be resumed)
 	$(BIN)/python tests/peers/run.py
 
 learn: $(READY) ## The learning figures: hours, can be interrupted and resumed
