@@ -98,7 +98,7 @@ LATE = ("palaestra/SkirmishUnshaped-Waves-v0", "palaestra/SkirmishUnshaped-Late-
 
 @trial_of_ids("PettingZoo's seed_test", ALL, limits={"Incorrect actions": LATE})
 def _(id: str) -> None:
-    seed_test(module_of(id).env, num_cycles=CYCLES)
+    seed_test(module_of(id).env, num_cycles=10 * CYCLES if id in LATE else CYCLES)
 
 
 @trial_of_ids("PettingZoo's state_test", ALL)
