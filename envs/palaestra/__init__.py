@@ -11,7 +11,7 @@ Importing this package registers every environment in Gymnasium and PettingZoo::
 
 from __future__ import annotations
 
-from palaestra.core.compile.interrupts import Hold, rejoin
+from palaestra.core.interrupts import Hold, rejoin
 
 with Hold("the import of palaestra"):
     from palaestra.core.jsonable import jsonable

@@ -4,9 +4,9 @@ A game is a factory that returns a `Game`, whose hooks are plain functions of on
 family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` walks through one.
 """
 
-from palaestra.core.compile.interrupts import Importing
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
+from palaestra.core.interrupts import Importing
 from palaestra.core.keywords import (
     any_text,
     check_count,

@@ -17,8 +17,8 @@ import pettingzoo
 
 from palaestra import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
 from palaestra.core.compile.diagnosis import short_traceback
-from palaestra.core.compile.interrupts import Hold
 from palaestra.core.file_keywords import hold_files, refusal
+from palaestra.core.interrupts import Hold
 from palaestra.core.keywords import declared_words, nearest
 from palaestra.core.run import recipes
 from palaestra.core.spec import factories

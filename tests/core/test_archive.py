@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palaestra.core.archive import Archive
 from palaestra.core.files import FileError
+from palaestra.core.files.archive import Archive
 
 VALUES = np.arange(6, dtype=np.int64).reshape(2, 3)
 ENOUGH = 10_000

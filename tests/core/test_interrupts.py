@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from palaestra.core.compile import batch_loop
-from palaestra.core.compile.interrupts import Hold, let_through
 from palaestra.core.compile.linker import Kernel
+from palaestra.core.interrupts import Hold, let_through
 from palaestra.core.run.worker_pool import WorkerPool
 from palaestra.game import Importing
 
@@ -198,7 +198,7 @@ def test_a_library_is_imported_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_package_whose_import_was_interrupted_at_its_end_has_its_modules_again(tmp_path: Path, monkeypatch):
     package = tmp_path / "ended"
     package.mkdir()
-    held = "from palaestra.core.compile.interrupts import Hold, rejoin\nwith Hold('the import of ended'):\n"
+    held = "from palaestra.core.interrupts import Hold, rejoin\nwith Hold('the import of ended'):\n"
     press_once = (
         "    import ended.part, signal, sys\n    rejoin(__name__)\n    if len(sys.argv) < 99: sys.argv += 99 * ['']; "
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.archive import DAMAGES
+from palaestra.core.files.archive import DAMAGES
 from palaestra.players.torch_weights import read_weights
 
 torch = pytest.importorskip("torch")

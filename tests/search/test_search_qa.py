@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
-from palaestra.core.compile.identity import rules_digest
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.search import Index, fresh_world, score
 from palaestra.search.language import FIRST_WORD, SECONDS
@@ -595,19 +594,3 @@ def codec_words(state: Any) -> str:
     codec = game(form="text").codecs["text"]
     assert isinstance(codec, TurnCodec)
     return codec.texts.words[int(state["answers"][0, 0])]
-
-
-def test_rows_of_two_worlds_can_be_mixed():
-    """A table of the questions of both has None where the rows of one have no value."""
-    alone = registry.make_game("palaestra/SearchQA-2Hop-v0", form="text")[0]
-    mixed = registry.make_game("palaestra/SearchQA-2Hop-v0", form="text", split=None, hops=None, world=None)[0]
-    assert rules_digest(mixed) == rules_digest(alone)
-
-
-@pytest.mark.parametrize("hops", ["2", 2.5, (1, 2, 3), (2, None), [3, 1], 0, True])
-def test_wrong_hops_are_told_with_the_choices(hops: Any):
-    with pytest.raises(
-        ValueError, match=r"hops \(a number, or the fewest and the most\) must be an integer from \d to 4"
-    ):
-        registry.make_game("palaestra/SearchQA-2Hop-v0", hops=hops)
-    assert registry.make_game("palaestra/SearchQA-2Hop-v0", hops=np.int64(3))[0].horizon == 4

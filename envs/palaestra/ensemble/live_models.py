@@ -20,6 +20,7 @@ from palaestra.core.files import FileError
 from palaestra.core.files.model_files import digest_of_folder
 from palaestra.core.files.model_folder import checked_copy
 from palaestra.core.files.model_loading import import_transformers, load_causal_model, load_tokenizer, token_ids
+from palaestra.game import Importing
 
 END = b""
 """In place of the bytes of a token: it ends the text."""
@@ -108,7 +109,8 @@ class Expert:
 
         The text is read alone: what other lanes read does not change a bit of it.
         """
-        import torch
+        with Importing("torch"):
+            import torch
 
         with torch.inference_mode():
             logits = self.network(input_ids=torch.tensor([self.encode(text)]), use_cache=False).logits[0, -1]
@@ -167,6 +169,7 @@ class ModelsDigest:
 
 def library_version() -> str:
     """Versions of the libraries: `palaestra.game.Game.engine_version`."""
-    import torch
+    with Importing("torch"):
+        import torch
 
     return f"transformers-{import_transformers().__version__} torch-{torch.__version__}"

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.core.archive import Archive
 from palaestra.core.files import FileError
+from palaestra.core.files.archive import Archive
 from palaestra.ensemble.ensemble_rules import MOST_DOMAINS, MOST_EXPERTS
 
 MOST_BYTES = 2**35

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.archive import DAMAGES
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.files import FileError, printable, read_limited
+from palaestra.core.files.archive import DAMAGES
 from palaestra.core.run.opponents import MOST_POLICY_BYTES
 from palaestra.players.choosing import Chance, as_choices, as_reals, choose, from_unit, probabilities
 from palaestra.players.errors import first_line

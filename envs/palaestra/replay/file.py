@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.archive import Archive
 from palaestra.core.file_keywords import parse_json, plain_file
 from palaestra.core.files import FileError, write_atomically
+from palaestra.core.files.archive import Archive
 from palaestra.core.short_repr import short_repr
 
 MAGIC = "palaestra replay"

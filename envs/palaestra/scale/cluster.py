@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
-from palaestra.core.compile.interrupts import Hold
+from palaestra.core.interrupts import Hold
 from palaestra.game import Importing
 from palaestra.scale.tasks import Lost
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.archive import LONGEST_NPY_HEADER, NPY_HEADER, NPY_START
 from palaestra.core.files import FileError, open_regular, write_atomically
+from palaestra.core.files.archive import LONGEST_NPY_HEADER, NPY_HEADER, NPY_START
 from palaestra.search.bm25 import LARGEST_K1, Postings, read_only
 from palaestra.search.corpus import ids_of
 from palaestra.search.vocabulary import Vocabulary

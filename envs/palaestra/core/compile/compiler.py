@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.disk_cache import warn_once
-from palaestra.core.compile.interrupts import Hold, let_through
+from palaestra.core.interrupts import Hold, let_through
 
 EVERYWHERE = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """Options of all compiled code. Without numba's run-time memory manager (``_nrt``) an array inside a record is a plain

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.interrupts import Importing
+from palaestra.core.interrupts import Importing
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.spec.rules import Game
 

@@ -17,6 +17,7 @@ from palaestra.core.files import FileError, printable_error, printable_name
 from palaestra.core.files.model_config import Weights
 from palaestra.core.files.model_files import CONFIG, WEIGHTS
 from palaestra.core.files.model_folder import INDEX, TOKENIZER, checked_copy, read_weights
+from palaestra.core.interrupts import Importing
 
 OWN: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 BUFFER_BYTES = 2**26
@@ -31,10 +32,8 @@ def import_transformers() -> Any:
     Raises:
         ImportError: It is not installed; says how to.
     """
-    try:
+    with Importing("transformers", 'models of Hugging Face need transformers: pip install "palaestra[text]"'):
         import transformers
-    except ImportError as error:
-        raise ImportError('models of Hugging Face need transformers: pip install "palaestra[text]"') from error
     return transformers
 
 
@@ -76,7 +75,8 @@ def load_causal_model(folder: str | Path) -> Any:
         FileError: There is none, or something is wrong with the folder; names the file.
         ImportError: transformers is not installed; says how to install it.
     """
-    import torch
+    with Importing("torch"):
+        import torch
 
     with checked_copy(folder, needs_tokenizer=False) as copy:
         kind = import_transformers().AutoModelForCausalLM
@@ -91,11 +91,8 @@ def load_embedder(folder: str | Path) -> Any:
         ImportError: Sentence Transformers is not installed; says how to install it.
     """
     with checked_copy(folder, sentences=True) as copy:
-        try:
+        with Importing("sentence_transformers", f"{folder} needs Sentence Transformers: pip install 'palaestra[text]'"):
             from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            message = f"{folder} needs Sentence Transformers: pip install 'palaestra[text]'"
-            raise ImportError(message) from error
         transformer = next(path.parent for path in copy.rglob(TOKENIZER)).relative_to(copy)
         _loaded(Path(folder), transformer, copy, import_transformers().AutoModel)
         with refusing(Path(folder), copy):
@@ -137,7 +134,8 @@ def _loaded(folder: Path, inner: Path, copy: Path, kind: Any, **options: Any) ->
 
 def _built(kind: Any, copy: Path) -> Any:
     """The model without memory."""
-    import torch
+    with Importing("torch"):
+        import torch
 
     config = import_transformers().AutoConfig.from_pretrained(str(copy), **OWN)
     with torch.device("meta"):

@@ -17,8 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
-from palaestra.core.compile.interrupts import Hold
 from palaestra.core.files import FileError, open_regular, printable
+from palaestra.core.interrupts import Hold
 from palaestra.core.spec import factories
 from palaestra.core.spec.rules import Game
 

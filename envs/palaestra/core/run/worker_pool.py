@@ -22,7 +22,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from palaestra.core.compile.diagnosis import RuleError
-from palaestra.core.compile.interrupts import Hold, let_through
+from palaestra.core.interrupts import Hold, let_through
 
 START_SECONDS = 300.0
 """A worker that has not compiled and started by then is given up."""

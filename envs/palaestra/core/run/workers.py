@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.diagnosis import RuleError
-from palaestra.core.compile.interrupts import Hold
 from palaestra.core.compile.linker import link
+from palaestra.core.interrupts import Hold
 from palaestra.core.run.buffers import check_count
 from palaestra.core.run.call_guard import CallGuard
 from palaestra.core.run.kernel import KernelSimulation, check_arguments
