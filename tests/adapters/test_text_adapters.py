@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from types import ModuleType
 from typing import Any
 
 import gymnasium
 import pytest
 
 from palaestra.adapters.trl import environment
+from palaestra.core.files import FileError
 from palaestra.game import TextSpace
 
 LOOKUP = "text/Lookup-v0"
@@ -56,6 +58,41 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     monkeypatch.delitem(sys.modules, module, raising=False)
     with pytest.raises(ImportError, match=rf"{module} needs .*, which is not installed: pip install {distribution}$"):
         importlib.import_module(module)
+
+
+@pytest.fixture
+def skyrl(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The adapter on a stand-in for SkyRL-gym."""
+    names = ("skyrl_gym", "skyrl_gym.envs", "skyrl_gym.envs.base_text_env")
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setattr(sys.modules[names[-1]], "BaseTextEnv", type("BaseTextEnv", (), {}), raising=False)
+    monkeypatch.delitem(sys.modules, "palaestra.adapters.skyrl", raising=False)
+    yield importlib.import_module("palaestra.adapters.skyrl")
+    sys.modules.pop("palaestra.adapters.skyrl", None)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"id": "antigravity:Fly-v0"}, "names a module to import"),
+        ({"id": ["antigravity"]}, "names a module to import"),
+        ({"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": "a:b"}}, "retriever names"),
+        ({"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "passages"}}, "world names 'passages'"),
+        ({"id": LOOKUP, "keywords": {"turns": "os:system"}}, "turns names 'os:system'"),
+        ({"id": LOOKUP, "keywords": ["turns"]}, "not a mapping"),
+    ],
+)
+def test_a_row_of_a_data_set_runs_and_opens_nothing_of_the_user(skyrl: Any, row: dict[str, Any], reason: str):
+    with pytest.raises(FileError, match=rf"a row of the data set.*{reason}.*env_config"):
+        skyrl.TextEnv(extras=row)
+
+
+def test_a_row_names_its_episode(skyrl: Any):
+    env = skyrl.TextEnv(env_config={"other": 1}, extras={"id": LOOKUP, "seed": 7, "keywords": {"turns": 2}})
+    assert env.env.unwrapped.turns == 2
+    trusted = skyrl.TextEnv(env_config={"trust_paths": True}, extras={"id": LOOKUP, "keywords": {"turns": "a:b"}})
+    assert trusted.env.unwrapped.turns == "a:b"
 
 
 def test_the_public_methods_of_trl_s_environment_are_its_tools():

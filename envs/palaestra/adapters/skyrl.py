@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra import jsonable
+from palaestra import jsonable, registry
+from palaestra.core.files import FileError, printable
 from palaestra.game import Importing
 from palaestra.wrappers.transcript import Message, text_env
 
@@ -31,14 +32,28 @@ class TextEnv(BaseTextEnv):
         """Makes the environment of ``extras["id"]``.
 
         Args:
-            env_config: Ignored: rows name their environments.
-            extras: ``id``, and if wanted ``seed``, ``keywords`` and ``max_turns``; others are ignored.
+            env_config: Of the training; ``{"trust_paths": True}`` where the data set is yours and its keywords name
+                files, models or functions.
+            extras: Of the row: ``id``, and if wanted ``seed``, ``keywords`` and ``max_turns``; others are ignored.
+
+        Raises:
+            ValueError: The row names no environment.
+            FileError: The row could import, call or open something of the user's.
         """
         super().__init__()
         extras = extras or {}
         if "id" not in extras:
             raise ValueError('extras has no "id": name an environment, such as "palaestra/SearchQA-2Hop-v0"')
-        self.env = text_env(extras["id"], **(extras.get("keywords") or {}))
+        id, keywords = extras["id"], extras.get("keywords") or {}
+        if not dict(env_config or {}).get("trust_paths", False):
+            imports = not isinstance(id, str) or ":" in id  # Gymnasium takes "module:Name-v0"
+            reason = "names a module to import" if imports else registry.refused_keyword(id, keywords)
+            if reason is not None:
+                raise FileError(
+                    f"a row of the data set, {printable(id)}: {reason}: if you trust its author to open files of yours "
+                    'and to run code, env_config={"trust_paths": True}'
+                )
+        self.env = text_env(id, **keywords)
         self.seed, self.max_turns = extras.get("seed"), extras.get("max_turns")
 
     def init(self, prompt: list[Message]) -> tuple[list[Message], dict[str, Any]]:
