@@ -362,6 +362,18 @@ def make_canaries(home: Path, marker: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
+def load_engines() -> None:
+    """Makes a game of each factory: what an engine imports and starts the first time is not the files'."""
+    from palaestra import registry
+    from palaestra.core.compile.identity import rules_digest
+    from palaestra.replay.provenance import engine_key
+
+    for id, _, _ in factories_of_ours().values():
+        game, _ = registry.make_game(id)
+        rules_digest(game)
+        engine_key(game)
+
+
 def run_all(kinds: Sequence[str], folder: Path, share: float = 1.0) -> Iterator[tuple[Forgery, str, str]]:
     """Writes and uses the forgeries of some kinds. Yields each with its outcome and what was said.
 
@@ -370,18 +382,12 @@ def run_all(kinds: Sequence[str], folder: Path, share: float = 1.0) -> Iterator[
         folder: Gets the files, and the working directory of the user.
         share: Of the forgeries that are tried, evenly spread.
     """
-    from palaestra import registry
-    from palaestra.core.compile.identity import rules_digest
     from palaestra.replay import record
-    from palaestra.replay.provenance import engine_key
 
     home, marker, files = folder / HOME, folder / "a_canary_flew", folder / "files"
     files.mkdir()
     private = make_canaries(home, marker)
     record(PONG, max_cycles=1).save(folder / "honest.npz")
-    for id, _, _ in factories_of_ours().values():  # what an engine imports and starts is not the files'
-        rules_digest(registry.make_game(id)[0])
-        engine_key(registry.make_game(id)[0])
     sys.path.insert(0, str(home))
     watch, before = Watch(home, files), Path.cwd()
     os.chdir(home)
@@ -430,6 +436,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="palaestra-forged-") as scratch:
         for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):  # keys and caches of its own
             os.environ[name] = scratch
+        load_engines()
         tried = run_all(args.kinds, Path(scratch), args.share)
         for (kind, place), group in itertools.groupby(tried, lambda found: (found[0].kind, found[0].place)):
             row = Counter[str]()

@@ -7,15 +7,21 @@ from pathlib import Path
 
 import pytest
 from reliability import forged_keywords
-from reliability.forged_keywords import CANARY, KINDS, Forgery, run_all
+from reliability.forged_keywords import CANARY, KINDS, Forgery, load_engines, run_all
 from reliability.mutated_files import OPENED, PLAYED, REFUSED
 
 from palaestra.core.files import FileError
 
 
 @pytest.mark.slow  # imports every factory
-def test_a_few_forged_files_of_each_kind_reach_nothing(tmp_path: Path):
-    found = list(run_all(list(KINDS), tmp_path, share=0.01))
+def test_a_few_forged_files_of_each_kind_reach_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for folder in ("honest", "forged"):
+        (tmp_path / folder).mkdir()
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "forged"))
+    load_engines()
+    kinds = [kind for kind in KINDS if kind != "control"]
+    found = [*run_all(["control"], tmp_path / "honest"), *run_all(kinds, tmp_path / "forged", share=0.01)]
     assert {forgery.kind for forgery, _, _ in found} == {"replay", "pool", "policy", "run folder"}
     assert {outcome for _, outcome, _ in found} <= {REFUSED, PLAYED}, found
 
