@@ -395,7 +395,7 @@ def run_all(kinds: Sequence[str], folder: Path, share: float = 1.0) -> Iterator[
     try:
         for kind in kinds:
             for forgery in KINDS[kind](folder / "honest.npz"):
-                due += share
+                due += share if kind != "control" else 1.0
                 if due < 1.0:
                     continue
                 due -= 1.0

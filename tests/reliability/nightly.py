@@ -27,7 +27,7 @@ COMMANDS = (
     "interrupts.py --first-calls 50",
     "forged_models.py",
     "mutated_files.py --files 1000 --seed {day}",
-    "forged_keywords.py",
+    "forged_keywords.py --share 0.3",
     "set_parameters.py",
     "full_disk.py",
     "killed_trainings.py --kills 4 --seed {day}",
