@@ -15,6 +15,10 @@ from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.spec.actions import ActionError
 
+_put = object.__setattr__
+_TOLD = ("_seen", "rewards", "terminations", "truncations", "infos")
+"""Attributes that hold what the ParallelEnv's step returns; ``rewards`` are summed up after that."""
+
 
 class GameAECEnv(RuleAttributes, AECEnv):
     """The agents of a `GameParallelEnv` one after the other, in the order of its `agents`.
@@ -104,24 +108,24 @@ class GameAECEnv(RuleAttributes, AECEnv):
             self._clear_rewards()
         self._actions[agent] = action
         self._cumulative_rewards[agent] = 0.0
-        vars(self)["agent_selection"] = self._waiting.popleft()
+        _put(self, "agent_selection", self._waiting.popleft())
 
     def _ask(self) -> None:
         """Selects the first agent that is asked in this decision, if there is one.
 
-        As in `_play`, what changes in each decision is written past `RuleAttributes.__setattr__`, which takes its time.
+        What changes in each decision is put past `RuleAttributes.__setattr__`, which takes its time.
         """
-        own, env = vars(self), self.env
+        env = self.env
         acting = dict(zip(env.sim.game.agents, env.sim.acting[0].tolist(), strict=True))
-        own["_actions"] = {}
-        own["_waiting"] = waiting = deque(a for a in env.agents if acting[a])
-        own["_asked"] = bool(waiting)
+        waiting = deque(a for a in env.agents if acting[a])
+        _put(self, "_actions", {})
+        _put(self, "_waiting", waiting)
+        _put(self, "_asked", bool(waiting))
         if waiting:
-            own["agent_selection"] = waiting.popleft()
+            _put(self, "agent_selection", waiting.popleft())
 
     def _play(self, actions: dict[str, Any]) -> None:
         """Plays decisions until an agent is asked, leaves or the match is over."""
-        own = vars(self)
         earned: dict[str, float] = {}
         while True:
             try:
@@ -129,7 +133,9 @@ class GameAECEnv(RuleAttributes, AECEnv):
             except ActionError:
                 self._ask()
                 raise
-            own["_seen"], rewards, own["terminations"], own["truncations"], own["infos"] = result
+            rewards = result[1]
+            for name, value in zip(_TOLD, result, strict=True):
+                _put(self, name, value)
             for agent in actions:
                 self._cumulative_rewards[agent] = 0.0
             for agent, reward in rewards.items():
@@ -140,9 +146,10 @@ class GameAECEnv(RuleAttributes, AECEnv):
             if self._asked or over:
                 break
             actions = {}
-        own["agents"] = list(self._seen)
-        own["rewards"] = {agent: earned[agent] for agent in self.agents}
-        own["_cumulative_rewards"] = {agent: self._cumulative_rewards[agent] for agent in self.agents}
+        agents = list(self._seen)
+        _put(self, "agents", agents)
+        _put(self, "rewards", {agent: earned[agent] for agent in agents})
+        _put(self, "_cumulative_rewards", {agent: self._cumulative_rewards[agent] for agent in agents})
         if over:
             if not self._asked:
                 self.agent_selection = self.agents[0]

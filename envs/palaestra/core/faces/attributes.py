@@ -57,11 +57,11 @@ class _Parameter:
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
             return self
-        sim = next(iter(owner.__dict__.get("_sims", ())), None)
+        sim = next(iter(getattr(owner, "_sims", ())), None)
         if sim is None or not has_parameter(sim, self._name):
             raise _no_attribute(owner, self._name)
         values = sim.states["parameters"][self._name]
-        return values.copy() if "num_envs" in owner.__dict__ else float(values[0])
+        return values.copy() if owner._is_batch else float(values[0])
 
 
 class RuleAttributes:
@@ -70,8 +70,13 @@ class RuleAttributes:
     A parameter reads as a float, or of a batch as an array with a value of each lane. It takes what
     `Simulation.set_parameters` takes, with the same errors, and acts at the same time. Setting an attribute that there
     is not is an AttributeError: it would change nothing. Classes that users derive may have attributes of their own.
+
+    The code keeps away from ``__dict__``: once it was asked for, CPython 3.11 reads all attributes of an object more
+    slowly.
     """
 
+    _is_batch = False
+    """Whether a parameter reads as an array with a value of each lane."""
     _sims: Sequence[Simulation]
     """Simulations of the rules. Until it is there any attribute may be set."""
 
@@ -84,7 +89,7 @@ class RuleAttributes:
         face = _face_of(type(self))
         for name in {p.name for sim in sims for p in sim.game.parameters}:
             known = inspect.getattr_static(face, name, None)
-            if type(self) is face and (name in self.__dict__ or not isinstance(known, _Parameter | None)):
+            if type(self) is face and (hasattr(self, name) or not isinstance(known, _Parameter | None)):
                 raise ValueError(
                     f"{sims[0].game.name}: the parameter {name!r} has the name of an attribute of {face.__name__}, so "
                     "that setting it would be ambiguous: rename the parameter"
@@ -100,20 +105,20 @@ class RuleAttributes:
             AttributeError: There is none of this name; suggests the near one.
             ValueError: No value of the parameter; names its range.
         """
-        own, kind = self.__dict__, type(self)
-        if name in own or name[:1] == "_" or not (sims := own.get("_sims")):
+        kind = type(self)
+        if name[:1] == "_" or not (sims := getattr(self, "_sims", ())):
             object.__setattr__(self, name, value)
         elif has_parameter(sims[0], name) and isinstance(inspect.getattr_static(kind, name, None), _Parameter):
             for sim in sims:
                 sim.set_parameters(**{name: value})
-        elif hasattr(kind, name) or name in _announced(kind) or kind is not _face_of(kind):
+        elif hasattr(self, name) or name in _announced(kind) or kind is not _face_of(kind) or _defines(kind, name):
             object.__setattr__(self, name, value)
         else:
             raise _no_attribute(self, name)
 
     def get_wrapper_attr(self, name: str) -> Any:
         """As Gymnasium's; the error suggests the near parameter."""
-        if hasattr(self, name) or isinstance(inspect.getattr_static(self, name, None), _OnlyWhere):
+        if hasattr(self, name) or isinstance(inspect.getattr_static(type(self), name, None), _OnlyWhere):
             return getattr(self, name)
         raise _no_attribute(self, name)
 
@@ -137,7 +142,7 @@ class RuleAttributes:
     def __dir__(self) -> list[str]:
         """Without the parameters of other games."""
         names = {name for name in super().__dir__() if not isinstance(getattr(type(self), name, None), _Parameter)}
-        return sorted(names | {p.name for sim in self.__dict__.get("_sims", ()) for p in sim.game.parameters})
+        return sorted(names | {p.name for sim in getattr(self, "_sims", ()) for p in sim.game.parameters})
 
 
 def _face_of(kind: type) -> type:
@@ -145,8 +150,13 @@ def _face_of(kind: type) -> type:
     return next(base for base in kind.__mro__ if RuleAttributes in base.__bases__)
 
 
+def _defines(kind: type, name: str) -> bool:
+    """Whether a class has an attribute, parameters of games left out."""
+    return not isinstance(inspect.getattr_static(kind, name, _Parameter(name)), _Parameter)
+
+
 def _no_attribute(owner: Any, name: str) -> AttributeError:
-    sims = owner.__dict__.get("_sims")
+    sims = getattr(owner, "_sims", ())
     hint = f"; {no_parameter(sims[0].game, name)}" if sims else ""
     return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=owner)
 

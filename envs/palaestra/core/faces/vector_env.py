@@ -63,6 +63,7 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
         end_reasons: Names of ``info["end_reason"]`` by number, ``""`` for 0.
     """
 
+    _is_batch = True
     closed = True
     """Until it is made: some versions of Gymnasium close what is deleted, one whose arguments were refused, too."""
 
