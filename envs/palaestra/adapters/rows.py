@@ -102,6 +102,8 @@ class RowsVectorEnv(RuleAttributes, VectorEnv):
         team_names, end_reasons: Names of the numbers in ``team`` and in the infos.
     """
 
+    _is_batch = True
+
     def __init__(
         self,
         agent_rows: AgentRows,

@@ -94,6 +94,8 @@ class SimulationVecEnv(RuleAttributes, VecEnv):
         rows_per_lane: Rows of one lane: 1, or the number of slots with ``agents="rows"``.
     """
 
+    _is_batch = True
+
     def __init__(
         self,
         sim: Simulation,
