@@ -3,16 +3,16 @@
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from games import duel
 
 from palaestra import register, registry, testing
-from palaestra.game import Parameter
+from palaestra.game import Choice, Parameter
 from palaestra.testing import CHECKS, CheckError, Report, Result, Skipped, Subject, check, check_all
-from palaestra.testing.checks import codec_checks
+from palaestra.testing.checks import autoreset_checks, codec_checks
 from palaestra.testing.checks.buffer_checks import arrays_in
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import Check, run_one
@@ -234,3 +234,10 @@ def test_arrays_of_a_nested_world_are_found():
     before = codec_checks.world_bytes(sim)
     world.ground.heights[1] = 7
     assert codec_checks.world_bytes(sim) != before
+
+
+def test_the_number_of_joint_choices_of_hundreds_of_agents_is_counted_exactly():
+    crowd = SimpleNamespace(agents=range(700), action=(Choice("move", 4),))  # 4**700 is beyond all floats
+    game = SimpleNamespace(legal=None, roles=[crowd])
+    subject: Any = SimpleNamespace(draw=Draw(0), keywords={"observation": "flat"}, game=game)
+    assert "choices" not in autoreset_checks._drawn_form(subject)

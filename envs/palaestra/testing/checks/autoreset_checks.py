@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def _drawn_form(subject: Subject) -> dict[str, Any]:
             form["mask_keys"] = draw.choice("mask_keys", (MASK_KEYS, ("seen", "allowed")))
     fields = [(f, len(role.agents)) for role in subject.game.roles for f in role.action]
     sizes = [f.n for f, count in fields if isinstance(f, Choice) for _ in range(f.size * count)]
-    if all(isinstance(f, Choice) for f, _ in fields) and np.prod(sizes, dtype=float) < MOST:
+    if all(isinstance(f, Choice) for f, _ in fields) and math.prod(sizes) < MOST:
         form["choices"] = draw.choice("choices", ("separate", "discrete"))
     return form
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -157,12 +158,12 @@ def joint_choices_match(subject: Subject) -> None:
         if isinstance(f, Choice)
         for _ in range(f.size)
     ]
-    if any(not isinstance(f, Choice) for b in blocks for f in b.role.action) or np.prod(sizes, dtype=float) > MOST:
+    if any(not isinstance(f, Choice) for b in blocks for f in b.role.action) or math.prod(sizes) > MOST:
         raise Skipped("actions are not choices alone, or too many for one")
     joint = subject.env(choices="discrete", **options)
     vec = subject.vec(1, choices="discrete", autoreset_mode="off", **options)
     require(vec.single_action_space == joint.action_space, f"VectorEnv: the action space is {vec.single_action_space}")
-    require(joint.action_space == spaces.Discrete(int(np.prod(sizes))), f"the action space is {joint.action_space}")
+    require(joint.action_space == spaces.Discrete(math.prod(sizes)), f"the action space is {joint.action_space}")
     results = plain.start(), joint.reset(seed=seed)
     for number in range(_decisions(subject)):
         one, other = (result[0] if number == 0 else result for result in results)
