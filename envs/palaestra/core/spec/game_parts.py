@@ -105,6 +105,10 @@ class Codec(Protocol):
         info_many: ``info_many(view) -> dict[str, Sequence]``: likewise what `info` gives, by name, one value a match.
         decode_many: ``decode_many(view, actions)``: what `decode` gives in N matches, as one array ``[N, ...]``, or
             what else the face takes of N matches without a codec. Likewise.
+        encode_action: ``encode_action(view, action)``, the inverse of `decode`: how a user writes an action that is
+            given as the same face takes it without a codec. ValueError where it cannot be written; real numbers may be
+            rounded. May be left out: then a codec whose action space is that of the face without a codec takes actions
+            as they are meant there.
     """
 
     def observation_space(self, role: Role) -> Any:
