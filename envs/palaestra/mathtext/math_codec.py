@@ -137,6 +137,17 @@ class MathCodec:
         decoded[: len(steps) + len(said)] = steps + said
         return decoded
 
+    def encode_action(self, view: AgentView, action: np.ndarray) -> str:
+        """A turn of tokens, int64 ``[L]``, as text.
+
+        Raises:
+            ValueError: It begins with an empty step, as which too long a turn is read.
+        """
+        tokens = np.asarray(action).tolist()
+        if tokens[0] == CLOSE:
+            raise ValueError("an empty step cannot be written")
+        return as_text(tokens)
+
     def encode(self, view: AgentView) -> str:
         """At first the prompt with the question, then what the rules took the last turn for."""
         row = view.row

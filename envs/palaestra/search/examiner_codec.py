@@ -47,6 +47,8 @@ EXAMINER_REFUSAL = (
 class ExaminerSide(TurnCodec):
     """The examiner's turns and observations."""
 
+    _tags = EXAMINER_TAGS
+
     def _turn(self, action: str) -> tuple[int, list[int]]:
         """Verb, and the words' numbers in the vocabulary."""
         tag, content = parse(action, EXAMINER_TAGS[1:])
@@ -96,6 +98,10 @@ class ExaminerCodec:
     def decode_many(self, view: AgentView, actions: Sequence[str]) -> np.ndarray:
         """The same of N matches, int64 ``[N, 17]``."""
         return self._sides[view.role.name].decode_many(view, actions)
+
+    def encode_action(self, view: AgentView, action: np.ndarray) -> str:
+        """A turn of verb and words, int64 ``[17]``, as text."""
+        return self._sides[view.role.name].encode_action(view, action)
 
     def encode(self, view: AgentView) -> str:
         """What came since the last turn: at first a prompt, then passages."""

@@ -133,6 +133,8 @@ class TurnCodec:
     """Text for `palaestra.search.turns`' tokens; each observation is what came since the last turn."""
 
     total = True
+    _tags: tuple[str, ...] = VERBS
+    """By the numbers of verbs."""
 
     def __init__(self, texts: Texts, prompt: str, judges: bool) -> None:
         """See `palaestra.search.search_qa.game`."""
@@ -188,6 +190,19 @@ class TurnCodec:
         return ANSWER, ids
 
     # -- writing -------------------------------------------------------------------------------------------------------
+
+    def encode_action(self, view: AgentView, action: np.ndarray) -> str:
+        """A turn of verb and words, int64 ``[17]``, as text; an empty one for no turn.
+
+        Raises:
+            ValueError: A word that is in no vocabulary.
+        """
+        if action[0] == NONE:
+            return ""
+        if UNKNOWN + FIRST_WORD in action[1 : 1 + WORDS]:
+            raise ValueError("a word that is in no vocabulary cannot be written")
+        opened, closed = TAGS[self._tags[action[0]]]
+        return f"{opened}{words_of(self.texts, action[1 : 1 + WORDS])}{closed}"
 
     def encode(self, view: AgentView) -> str:
         """What came since the last turn: at first the prompt with the question, then passages."""
