@@ -227,6 +227,14 @@ class TextCodec:
         words = f"node {int(row['node'])}, energy {float(row['energy']):.2f}, goals {int(view.team['goals'])}"
         return f"{words}, {turn} to move"
 
+    def encode_action(self, view: AgentView, action: Any) -> str:
+        if view.role is not GUARD:
+            return f"move {action}"
+        move, trigger, effort = action["move"], action["trigger"], action["effort"]
+        if (move != 0 or not 0.05 < effort < 0.95) if trigger else effort > 0.15:
+            raise ValueError("one strikes where one is, with an effort from 0.1 to 0.9, or moves without")
+        return f"strike {effort:.1f}" if trigger else f"move {move}"
+
     def decode(self, view: AgentView, action: str) -> Any:
         is_guard = view.role is GUARD
         if found := re.fullmatch(rf"move ([0-{EXITS}])", action):

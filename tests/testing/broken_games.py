@@ -375,6 +375,11 @@ class Words:
         knot_m = view.row["knot_m"]
         return {"knot": knot_m if self._fault == CODEC_TELLS else f"{float(knot_m):.2f} m"}
 
+    def encode_action(self, view: AgentView, action: np.ndarray) -> str:
+        if action[0] < -0.24 or action[0] > 0.64 or np.any(action[1:]):
+            raise ValueError("nobody can say so")
+        return f"pull {action[0]:.1f}"
+
     def decode(self, view: AgentView, action: str) -> list[float]:
         if self._fault == CODEC_PULLS:
             return [2.0, 0.0, 0.0]

@@ -184,3 +184,35 @@ def rewards_come_late(sim: Any) -> None:
 
     sim.step = late_step
     sim.load_states = lambda records: (before.fill(0.0), load(records))
+
+
+class Weakening(Counting):
+    """A codec that pulls half as hard as it is told."""
+
+    def encode(self, view: Any) -> Any:
+        return self._codec.encode(view)
+
+    def decode(self, view: Any, action: Any) -> Any:
+        return [0.5 * number for number in self._codec.decode(view, action)]
+
+
+@face("codec_actions_are_kept", "batch", r"blue_0, step \d: read before was pull = .*, said as 'pull", SPOKEN)
+def weakening_codec(sim: Any) -> None:
+    """a codec makes less of what is said"""
+    codecs = {name: Weakening(codec) for name, codec in sim.game.codecs.items()}
+    sim.game = dataclasses.replace(sim.game, codecs=codecs)
+
+
+@face("codec_results_are_current", "parallel", r"GameParallelEnv, codec 'words', .*: info .*knot", SPOKEN)
+def late_codec_infos(parallel: Any) -> None:
+    """what a codec tells is one decision old"""
+    before: dict[str, Any] = {}
+
+    def change(_: Any, result: tuple) -> tuple:
+        told = {agent: info["knot"] for agent, info in result[4].items()}
+        for agent, info in result[4].items():
+            info["knot"] = before.get(agent, info["knot"])
+        before.update(told)
+        return result
+
+    replace_step(parallel, change)

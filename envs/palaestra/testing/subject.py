@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import os
 import time
@@ -92,6 +93,17 @@ class Subject:
         option = self.keywords.get("observation") or rules.default_observation
         name = option.partition(":")[0]
         return f"{name}:{form}" if name in rules.representations else form
+
+    def with_codecs(self) -> list[Subject]:
+        """This subject, and as many others as representations have codecs of their own: those of them with codecs."""
+        rules, _ = registry.make_game(self.id, **{**self.rules_keywords, "observation": None})
+        found: list[Subject] = [self] if self.game.codecs else []
+        for name, shown in rules.representations.items() if "observation" not in self.keywords else ():
+            if shown.codecs:
+                other = copy.copy(self)  # what it makes is closed with what this one makes
+                other.keywords, other._game = {**self.keywords, "observation": name}, None
+                found.append(other)
+        return found
 
     @property
     def game(self) -> Game:
