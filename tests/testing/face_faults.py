@@ -186,6 +186,36 @@ def rewards_come_late(sim: Any) -> None:
     sim.load_states = lambda records: (before.fill(0.0), load(records))
 
 
+@face("modes_show_the_same_matches", "vec", r"next_step, decision \d, lanes .*: rewards are")
+def unpaid_cut_matches(vec: Any) -> None:
+    """matches that the horizon cuts together are paid nothing"""
+
+    def change(_: Any, result: tuple) -> tuple:
+        if vec.metadata["autoreset_mode"].name == "NEXT_STEP" and result[3].sum() > 1:
+            return (result[0], np.where(result[3], 0.0, result[1]), *result[2:])
+        return result
+
+    replace_step(vec, change)
+
+
+@face("modes_show_the_same_matches", "vec", r"same_step, decision \d, final, lane \d: action_mask")
+def final_masks_of_the_next_match(vec: Any) -> None:
+    """final infos have the masks of the next match"""
+
+    def change(_: Any, result: tuple) -> tuple:
+        if "final_info" in result[4] and "action_mask" in result[4]:
+            result[4]["final_info"]["action_mask"] = result[4]["action_mask"].copy()
+        return result
+
+    replace_step(vec, change)
+
+
+@face("faces_agree", "env", r"Env, decision \d+, lane 0, red: reward 0.0 but")
+def env_does_not_pay_cut_matches(env: Any) -> None:
+    """an Env pays nothing in the decision that the horizon cuts"""
+    replace_step(env, lambda _, r: (r[0], 0.0 if r[3] else r[1], *r[2:]))
+
+
 class Weakening(Counting):
     """A codec that pulls half as hard as it is told."""
 

@@ -240,4 +240,4 @@ def test_the_number_of_joint_choices_of_hundreds_of_agents_is_counted_exactly():
     crowd = SimpleNamespace(agents=range(700), action=(Choice("move", 4),))  # 4**700 is beyond all floats
     game = SimpleNamespace(legal=None, roles=[crowd])
     subject: Any = SimpleNamespace(draw=Draw(0), keywords={"observation": "flat"}, game=game)
-    assert "choices" not in autoreset_checks._drawn_form(subject)
+    assert "choices" not in autoreset_checks.drawn_form(subject)

@@ -24,6 +24,8 @@ LEAST = 8
 """Decisions with and without a reward that a pattern needs."""
 KEPT = 24
 """Rewards that are played again."""
+MOST_PAID = 8
+"""Paid decisions that are kept, of different moments."""
 VARIANTS = 8
 """Other actions and draws of each."""
 
@@ -39,6 +41,7 @@ class PayRecord:
         shifted: See above; one decision before the rewards.
         prompt: In the decision of the rewards.
         counts: int64 ``[payees, 2]``, decisions without and with a reward.
+        paid: Some paid decisions of running matches: the record ``[1]`` before each, and its action words.
     """
 
     def __init__(self, game: Game) -> None:
@@ -54,6 +57,7 @@ class PayRecord:
         self.prompt = self.shifted.copy()
         self.counts = np.zeros((len(self._payees), 2), np.int64)
         self._kept: list[list[np.ndarray]] = [[] for _ in self._payees]
+        self.paid: list[tuple[np.ndarray, np.ndarray]] = []
         self._records = np.zeros(0)
 
     def start(self, sim: Any) -> None:
@@ -64,16 +68,19 @@ class PayRecord:
 
     def before(self, sim: Any) -> None:
         """Keeps the records for a moment."""
-        if self.shifted.any():
+        if len(self.paid) < MOST_PAID or self.shifted.any():
             self._records = sim.states.copy()
 
     def after(self, sim: Any) -> None:
         """A decision was played."""
+        over = sim.terminated | sim.truncated
+        if len(self.paid) < MOST_PAID:
+            for lane in np.flatnonzero(sim.rewards.any(axis=1) & ~over)[:1]:
+                self.paid.append((self._records[lane : lane + 1], sim.buffers.action_words[lane].copy()))
         if not self.shifted.any():
             return  # nothing is left to be found
         entries = self._read(sim)
         shown = np.concatenate([entries != 0, entries != self._entries], axis=1)
-        over = sim.terminated | sim.truncated
         self._age = np.where(over, 0, self._age + 1)
         running = np.flatnonzero(~over & (self._age > 1))  # what is shown in the first decision has no decision before
         paid = (sim.rewards[:, self._payees] != 0.0)[running]

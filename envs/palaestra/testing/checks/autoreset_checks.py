@@ -13,8 +13,8 @@ from palaestra.core.faces.masks import split_masks
 from palaestra.game import Choice
 from palaestra.pages import forms_of
 from palaestra.testing.call_sequences import STEPS, Episode, opponent_specs, play_episodes
-from palaestra.testing.checks.lane_checks import SHORT
-from palaestra.testing.drivers import LANES, EnvDriver, VectorDriver
+from palaestra.testing.checks.lane_checks import SHORT, compare_shown
+from palaestra.testing.drivers import LANES, EnvDriver, VectorDriver, pay_ends
 from palaestra.testing.harness import conformance, require
 from palaestra.testing.players import Player, lane_of
 from palaestra.testing.snapshot_view import difference, record_change, rows_of, snapshot_view, unlike
@@ -60,7 +60,7 @@ def _against_scalars(subject: Subject, mode: str) -> None:
         if some and len(teams) > 1 and "control" not in subject.keywords:
             options["control"] = draw.choice("control", teams)
             options["opponent"] = draw.choice("opponent", opponent_specs(subject.game))
-        options |= _drawn_form(subject) if some else {}
+        options |= drawn_form(subject) if some else {}
         lanes = draw.integer("lanes", 2 if some else 1, 2 if subject.is_engine_game else 5)
         seed = draw.seed()
         vector = VectorDriver(subject.vec(lanes, autoreset_mode=mode, **options), seed)
@@ -74,7 +74,7 @@ def _against_scalars(subject: Subject, mode: str) -> None:
     subject.note(f"{steps} lane-steps, {ends} ends")
 
 
-def _drawn_form(subject: Subject) -> dict[str, Any]:
+def drawn_form(subject: Subject) -> dict[str, Any]:
     """Keywords of the form in which observations, masks and actions come."""
     draw, form = subject.draw, {}
     if "observation" not in subject.keywords:
@@ -252,3 +252,88 @@ def masked_reset_keeps_other_lanes(subject: Subject) -> None:
                     require(not found, f"{where}: {found} (before and after the reset of others)")
                     changed = record_change(sim, records, lane)
                     require(not changed, f"{where}: the reset of others changed the match record: {changed}")
+
+
+@conformance(order=305)
+def modes_show_the_same_matches(subject: Subject) -> None:
+    """In each autoreset mode a VectorEnv pays, ends and shows what a batch without autoreset does, lane by lane.
+
+    Matches that are cut together are paid too; what is last seen of a match has its own masks, not those of the next.
+    """
+    masks: tuple[Any, ...] = ("info", "obs") if subject.game.legal is not None else (None,)
+    compared = 0
+    for mode in ("same_step", "next_step", "off"):
+        for mask in masks if mode == "same_step" else masks[:1]:
+            compared += _beside_batch(subject, mode, mask)
+    subject.note(f"{compared} lane-steps")
+
+
+def _beside_batch(subject: Subject, mode: str, mask: Any) -> int:
+    draw, game = subject.draw, subject.game
+    lanes, horizon = draw.integer("lanes", 3, 3 if subject.is_engine_game else 6), draw.integer("horizon", 1, 3)
+    options: dict[str, Any] = {"autoreset_mode": mode, "mask": mask, "horizon": horizon}
+    teams, others = list(game.teams), {}
+    team = subject.keywords.get("control") or draw.choice("control", teams)
+    if len(teams) > 1:
+        options |= {"control": team, "opponent": draw.choice("opponent", opponent_specs(game))}
+        others = {other: options["opponent"] for other in teams if other != team}
+    vec = subject.vec(lanes, observation=subject.shown("dict"), **options)
+    sim, batch = vec.sim, subject.batch(lanes, autoreset_mode="off", opponents=others, horizon=horizon)
+    sim.set_parameters([0], horizon=horizon + 1)  # the others are cut together
+    batch.set_parameters([0], horizon=horizon + 1)
+    seed, words, step = draw.seed(), sim.buffers.action_words.copy(), sim.step
+
+    def noted_step(*given: Any, **keywords: Any) -> None:
+        words[...] = sim.buffers.action_words  # before the rules replace what is illegal
+        step(*given, **keywords)
+
+    sim.step = noted_step
+    for each in (sim, batch):
+        pay_ends(each)
+    driver = VectorDriver(vec, seed)
+    batch.reset(seed=seed)
+    _same_shown(vec, batch, driver.start(), np.zeros(lanes, np.bool_), f"{mode}, first reset")
+    most = 60 if subject.level == "full" else 2 * horizon + 2
+    for number in range(most):
+        place = f"{mode}, decision {number}"
+        waiting = driver.over & (mode != "same_step")
+        result = driver.play()
+        if waiting.any():
+            batch.reset(waiting)
+        if len(result) == 2:
+            _same_shown(vec, batch, result, np.zeros(lanes, np.bool_), place)
+            continue
+        batch.buffers.action_words[...] = words
+        batch.step(lanes=~waiting)
+        own = list(vec.agent_io.slots)
+        paid = batch.rewards[:, own].sum(axis=1) if game.reward == "agent" else batch.rewards[:, own[0]]
+        for name, given, wanted in zip(
+            ("rewards", "terminated", "truncated"),
+            result[1:4],
+            (paid, batch.terminated & ~waiting, batch.truncated & ~waiting),
+            strict=True,
+        ):
+            wrong = np.flatnonzero(given != wanted)
+            require(not len(wrong), f"{place}, lanes {wrong}: {name} are {given[wrong]}, in the batch {wanted[wrong]}")
+        over = (batch.terminated | batch.truncated) & ~waiting
+        if mode == "same_step" and over.any():
+            finals = result[-1].get("final_obs"), result[-1].get("final_info")
+            require(finals[0] is not None and finals[1], f"{place}: an end without final_obs and final_info")
+            _same_shown(vec, batch, finals, over, f"{place}, final", over)
+            batch.reset(over)
+            over = np.zeros_like(over)
+        _same_shown(vec, batch, result, over, place)
+    return lanes * most
+
+
+def _same_shown(
+    vec: Any, batch: Any, result: Any, over: np.ndarray, place: str, lanes: np.ndarray | None = None
+) -> None:
+    """Observations and infos of a VectorEnv against the arrays of a batch, of all lanes or of some."""
+    own = {
+        name: value for name, value in result[-1].items() if f"_{name}" in result[-1] and not name.startswith("final")
+    }
+    for lane in range(batch.num_envs) if lanes is None else np.flatnonzero(lanes).tolist():
+        seen = result[0][lane] if lanes is not None else lane_of(result[0], lane)
+        given = seen, lane_of(own, lane)
+        compare_shown(batch, vec.agent_io.slots, vec.agent_io, given, bool(over[lane]), lane, f"{place}, lane {lane}")

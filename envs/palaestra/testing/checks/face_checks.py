@@ -13,7 +13,7 @@ from palaestra.core.compile.batch_loop import HORIZON
 from palaestra.core.faces.joint_choices import MOST
 from palaestra.game import Choice
 from palaestra.testing.call_sequences import opponent_specs
-from palaestra.testing.drivers import EnvDriver, ParallelDriver, VectorDriver
+from palaestra.testing.drivers import EnvDriver, ParallelDriver, VectorDriver, pay_ends
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import STYLES, lane_of
 from palaestra.testing.snapshot_view import unlike
@@ -74,6 +74,8 @@ def aec_matches_parallel(subject: Subject) -> None:
 
 def _in_turn(subject: Subject, seed: int, options: dict[str, Any]) -> None:
     driver, aec = ParallelDriver(subject.parallel(**options), seed), subject.aec(**options)
+    for parallel in (driver.face, aec.unwrapped):
+        pay_ends(parallel.sim)
     seen, infos = driver.start()
     aec.reset(seed=seed)
     earned = dict.fromkeys(seen, 0.0)
@@ -121,6 +123,8 @@ def fixed_agents_play_the_same(subject: Subject) -> None:
     horizon, seed = draw.integer("horizon", 1, 20), draw.seed()
     plain = ParallelDriver(subject.parallel(horizon=horizon), seed)
     fixed = subject.parallel(horizon=horizon, fixed_agents=True)
+    for parallel in (plain.face, fixed):
+        pay_ends(parallel.sim)
     one, other = plain.start(), fixed.reset(seed=seed)
     _same_for_present(one, other, "reset")
     for number in range(_decisions(subject)):

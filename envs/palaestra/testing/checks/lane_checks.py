@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import OFF, RUNNING
+from palaestra.core.compile.linker import hooks_of
+from palaestra.core.compile.reachable import attributes_in
 from palaestra.core.run.kernel import lane_arguments
 from palaestra.core.spec.fields import values_of
 from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
-from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers
+from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers, pay_ends
 from palaestra.testing.harness import PRESET, CheckError, Skipped, conformance, require
 from palaestra.testing.players import Player, RememberingPlayer, lane_of
+from palaestra.testing.random_walk import random_walk
 from palaestra.testing.snapshot_view import difference, first_difference, snapshot_view, unlike
 from palaestra.testing.subject import SECONDS, Subject
 
@@ -124,7 +127,7 @@ def faces_agree(subject: Subject) -> None:
     draw = subject.draw
     options: dict[str, Any] = {"observation": subject.shown("dict")}
     if subject.level != "preset":
-        options["horizon"] = draw.integer("horizon", 2, 40)
+        options["horizon"] = draw.integer("horizon", 2, 6)
     made: list[Driver] = [ParallelDriver(subject.parallel(**options), draw.seed())]
     for team in teams:
         own = {**options, "control": team}
@@ -134,9 +137,12 @@ def faces_agree(subject: Subject) -> None:
         lanes = draw.integer("lanes", 1, 4)
         made.append(VectorDriver(subject.vec(lanes, autoreset_mode="off", **own), draw.seed()))
     for driver in made:
+        pay_ends(driver.face.sim)
         driver.start()
         for number in subject.rounds(10, 40, 400):
             expected = driver.face.sim
+            if number == SHORT and subject.level != "preset":
+                expected.set_parameters(horizon=draw.integer("later horizon", 2, 40))
             result = driver.play()
             if len(result) != 5:  # a reset
                 continue
@@ -187,7 +193,15 @@ def _compare_view(subject: Subject, sim: Any, agent: str, agent_io: Any, given: 
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     left = agent not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
     require(bool(over) == (match_over or left), f"{place}: over is {over} but {match_over or left} in the batch")
-    _compare_info(sim, slots, lane, info, match_over, place)
+    compare_shown(sim, slots, agent_io, (observation, info), match_over, lane, place)
+
+
+def compare_shown(
+    sim: Any, slots: tuple[int, ...], agent_io: Any, given: tuple[Any, Any], over: bool, lane: int, place: str
+) -> None:
+    """Compares observation (of the form ``"dict"``), masks and info with what a lane of a batch holds."""
+    observation, info = given
+    _compare_info(sim, slots, lane, info, over, place)
     masks = info or {}
     if agent_io.mask_mode == "obs":
         masks, observation = observation, observation["observation"]
@@ -306,10 +320,12 @@ def compiled_rules_equal_plain_python(subject: Subject) -> None:
 def decisions_match_hooks(subject: Subject) -> None:
     """One decision of the hooks, as plain Python on a copy of a lane's record, gives the lane's record and results.
 
-    Looks at decisions that pay, that end a match or in which an agent leaves or arrives, and at some others.
+    Looks at decisions that pay, that end a match or in which an agent leaves or arrives, and at some others; and at
+    some that pay, once more as the last before the horizon.
     """
     if subject.is_engine_game:
-        raise Skipped("an engine outside moves the bodies")
+        _cut_pays_the_same(subject)
+        return
     draw = subject.draw
     lanes, seed = 16, draw.seed()
     horizons = np.array([draw.integer("horizon", 1, 40) for _ in range(lanes)], np.float64)
@@ -324,8 +340,8 @@ def decisions_match_hooks(subject: Subject) -> None:
         player.play(sim)
         given = {name: getattr(sim.buffers, name).copy() for name in GIVEN}
         sim.step()
-        now = sim.states["alive"] != given["states"]["alive"]
-        eventful = sim.rewards.any(axis=1) | sim.terminated | sim.truncated | now.any(axis=1)
+        now, over = sim.states["alive"] != given["states"]["alive"], sim.terminated | sim.truncated
+        eventful = sim.rewards.any(axis=1) | over | now.any(axis=1)
         for lane in draw.order(lanes).tolist():
             kind = int(eventful[lane])
             if looked[kind] < most * (1 + kind) and given["states"]["pending"][lane] == RUNNING:
@@ -340,7 +356,44 @@ def decisions_match_hooks(subject: Subject) -> None:
         sim.reset(sim.terminated | sim.truncated)
         if (looked >= (most, 2 * most)).all():
             break
-    subject.note(f"{looked[1]} decisions with an event, {looked[0]} without")
+    cut, paid = subject.batch(2, autoreset_mode="off"), random_walk(subject).pay.paid[:most]
+    for record, words in paid:
+        _load_last(cut, record, words)
+        for name in GIVEN:
+            getattr(twin.buffers, name)[0] = getattr(cut.buffers, name)[0]
+        step(0, 1, False, OFF, 0, *arguments)
+        cut.step()
+        for lane in range(2):
+            found = difference(subject.game, _shown(cut.buffers, cut, lane), _shown(twin.buffers, cut, 0), lane)
+            require(not found, f"{found}, played and by the hooks as plain Python, a decision that the horizon ends")
+    subject.note(f"{looked[1]} decisions with an event, {looked[0]} without, {len(paid)} paid ones cut by the horizon")
+
+
+def _load_last(cut: Any, record: np.ndarray, words: np.ndarray) -> None:
+    """Loads a decision into all lanes of a batch, as the last before the horizon: they are cut together."""
+    records = np.repeat(record, cut.num_envs)
+    records["parameters"]["horizon"] = records["steps"] + 1
+    cut.load_states(records)
+    cut.buffers.action_words[...] = words
+
+
+def _cut_pays_the_same(subject: Subject) -> None:
+    """A decision of bodies that an engine moves pays the same whether or not it is the last before the horizon."""
+    if "horizon" in attributes_in(hooks_of(subject.game)):
+        raise Skipped("an engine outside moves the bodies, and the rules look at the horizon")
+    cut, long = (subject.batch(2, autoreset_mode="off") for _ in range(2))
+    paid = random_walk(subject).pay.paid[: 3 if subject.level == "fast" else 60]
+    for record, words in paid:
+        _load_last(cut, record, words)
+        long.load_states(cut.states.copy())
+        long.set_parameters(horizon=float(record["steps"][0]) + 9.0)
+        long.buffers.action_words[...] = words
+        cut.step()
+        long.step()
+        for name in ("rewards", "terminated", "agent_terminated"):
+            found = unlike(getattr(long, name), getattr(cut, name))
+            require(not found, f"{name}{found} (of a decision that goes on, and of the same before the horizon)")
+    subject.note(f"{len(paid)} paid decisions, cut by the horizon and not")
 
 
 def _shown(buffers: Any, sim: Any, lane: int) -> dict[str, np.ndarray]:
