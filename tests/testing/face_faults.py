@@ -186,6 +186,32 @@ def rewards_come_late(sim: Any) -> None:
     sim.load_states = lambda records: (before.fill(0.0), load(records))
 
 
+@face("far_lanes_equal_single_envs", "batch", r"does not seed lanes \[64 65 66")
+def seeds_repeat_after_64_lanes(sim: Any) -> None:
+    """lane 64 has the seed of the first lane"""
+    reset = sim.reset
+
+    def repeat(mask: Any = None, *, seed: Any = None) -> Any:
+        if isinstance(seed, int) and sim.num_envs > 64:
+            seed = np.array([(seed + lane % 64) % 2**64 for lane in range(sim.num_envs)], np.uint64)
+        return reset(mask, seed=seed)
+
+    sim.reset = repeat
+
+
+@face("far_lanes_equal_single_envs", "batch", r"lane 12[78].* \(of \d+ lanes, and alone with seed")
+def far_matches_start_alike(sim: Any) -> None:
+    """beyond 127 lanes matches start elsewhere"""
+    reset = sim.reset
+
+    def start(mask: Any = None, *, seed: Any = None) -> None:
+        reset(mask, seed=seed)
+        if sim.num_envs > 128:
+            sim.states["charge"][127:] = 1
+
+    sim.reset = start
+
+
 @face("modes_show_the_same_matches", "vec", r"next_step, decision \d, lanes .*: rewards are")
 def unpaid_cut_matches(vec: Any) -> None:
     """matches that the horizon cuts together are paid nothing"""

@@ -9,9 +9,14 @@ import numpy as np
 from palaestra.testing.call_sequences import seeds_of
 from palaestra.testing.drivers import drivers
 from palaestra.testing.harness import conformance, require
+from palaestra.testing.snapshot_view import difference, first_difference, snapshot_view
 from palaestra.testing.subject import Subject
 
 BITS = 64
+WIDTHS = (64, 128, 256, 512, 1024, 2048)
+"""Lanes beyond which they are looked at, as many as can be afforded."""
+MOST_BYTES = 8 * 2**20
+"""Memory of a wide batch at the level ``"fast"``."""
 
 
 def _streams(sim: Any) -> list[tuple[int, int]]:
@@ -52,6 +57,44 @@ def all_seed_bits_matter(subject: Subject) -> None:
     require(kept == [own[1], own[1], own[2]], f"VectorEnv: seeds [{own[1]}, None, None] give the lanes {kept}")
     again = _streams(vec.sim)
     require(again[0] == streams[1], f"VectorEnv: lane 0 seeded {own[1]} differs from lane 1 of that seed")
+
+
+@conformance(order=218)
+def far_lanes_equal_single_envs(subject: Subject) -> None:
+    """Lane i under seed s starts like the single env under s + i, wherever it lies: beyond 64 lanes, or a thousand.
+
+    As many lanes as memory and time allow; their seeds and streams are all different.
+    """
+    draw, seed = subject.draw, subject.draw.seed()
+    lanes = _affordable_lanes(subject)
+    threads = 1 if subject.is_engine_game else draw.integer("threads", 1, 3)
+    sim, single = subject.batch(lanes, threads=threads), subject.batch(1)
+    sim.reset(seed=seed)
+    expected = np.array(seeds_of(seed, lanes), np.uint64)
+    wrong = np.flatnonzero(sim.lane_seeds != expected)
+    require(not len(wrong), f"reset(seed={seed}) does not seed lanes {wrong[:9]} of {lanes} with {seed} + i")
+    same = lanes - len(np.unique(sim.states["script_rng"]))
+    require(not same, f"{same} of {lanes} lanes have a stream that another lane has, too")
+    near = {edge + offset for edge in (32, *WIDTHS) for offset in (-1, 0)}
+    looked = {1, lanes - 1, *(draw.integer("lane", 0, lanes - 1) for _ in range(3)), *(k for k in near if k < lanes)}
+    for lane in sorted(looked):
+        single.reset(seed=int(expected[lane]))
+        found = difference(subject.game, snapshot_view(sim, lane), snapshot_view(single), lane)
+        if not found and (differs := first_difference(sim.states[lane : lane + 1], single.states)) is not None:
+            path, _, ours, theirs = differs
+            found = f"lane {lane}: state {'.'.join(path)} = {ours} and {theirs}"
+        require(not found, f"{found} (of {lanes} lanes, and alone with seed {seed} + {lane})")
+    subject.note(f"{len(looked)} of {lanes} lanes")
+
+
+def _affordable_lanes(subject: Subject) -> int:
+    """Lanes of the widest batch that is made in a moment."""
+    is_full = subject.level == "full"
+    if subject.is_engine_game:
+        return WIDTHS[0] + 2 if is_full else 8
+    lane_bytes = sum(array.nbytes for array in subject.batch(1).buffers.live().values())
+    widest = [n for n in WIDTHS if n * lane_bytes <= MOST_BYTES * (16 if is_full else 1)]
+    return max(widest, default=WIDTHS[0]) + 2
 
 
 @conformance(order=209)

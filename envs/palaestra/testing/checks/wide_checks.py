@@ -24,7 +24,7 @@ def wide_batches_match_narrow(subject: Subject) -> None:
     """
     draw, engine = subject.draw, subject.is_engine_game
     most = {"fast": 80, "full": 600}.get(subject.level, 80)
-    lanes = draw.integer("lanes", 6, 8) if engine else draw.integer("lanes", 40, most)
+    lanes = draw.integer("lanes", 6, 8) if engine else draw.integer("lanes", 66, most)
     narrow = draw.integer("narrow", 2, 3) if engine else draw.integer("narrow", max(9, lanes // 9), max(13, lanes // 4))
     rows = [slice(start, min(start + narrow, lanes)) for start in range(0, lanes, narrow)]
     steps = _batches(subject, lanes, rows) + _vectors(subject, lanes, rows)
