@@ -151,10 +151,11 @@ class ParallelDriver(Driver):
         return result
 
 
-def pay_ends(sim: Any) -> None:
+def pay_ends(sim: Any, always: bool = False) -> None:
     """Lets matches that end unpaid be paid from now on, another amount for each lane and team, and have a winner.
 
     Most games pay nothing when the horizon cuts a match: a face that takes away what is told then would not be seen.
+    With ``always`` every unpaid decision is paid.
     """
     step, teams = sim.step, sim.game.team_index
     share = np.where(teams == 0, 1.0, -1.0) if len(sim.game.teams) == 2 else 1.0 + teams
@@ -162,13 +163,14 @@ def pay_ends(sim: Any) -> None:
 
     def paid_step(*given: Any, **options: Any) -> None:
         step(*given, **options)
-        unpaid = (sim.terminated | sim.truncated) & ~sim.rewards.any(axis=1)
+        ended = sim.terminated | sim.truncated
+        unpaid = ~sim.rewards.any(axis=1) & (ended | always)
         if unpaid.any():
             sim.rewards[unpaid] = amounts[unpaid]
             same_step = sim.autoreset_mode == "same_step"  # the next match has begun
             told = (sim.final_info,) if same_step else (sim.info, {"winner": sim.buffers.winners})
             for info in told if len(sim.game.teams) == 2 else ():
-                info["winner"][unpaid & (info["winner"] < 0)] = 0
+                info["winner"][unpaid & ended & (info["winner"] < 0)] = 0
 
     sim.step = paid_step
 
