@@ -241,3 +241,13 @@ def test_the_number_of_joint_choices_of_hundreds_of_agents_is_counted_exactly():
     game = SimpleNamespace(legal=None, roles=[crowd])
     subject: Any = SimpleNamespace(draw=Draw(0), keywords={"observation": "flat"}, game=game)
     assert "choices" not in autoreset_checks.drawn_form(subject)
+
+
+def test_a_game_that_another_process_cannot_make_is_not_asked_of_one():
+    register("tests/Local-v0", lambda: duel.game())
+    try:
+        result = run_one(Subject("tests/Local-v0"), CHECKS["another_process_plays_the_same"])
+    finally:
+        registry.ROWS.pop("tests/Local-v0")
+    assert result.status == "skipped", result.message
+    assert "no other process" in result.message

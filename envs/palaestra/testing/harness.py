@@ -53,6 +53,7 @@ class Check:
         levels: At which levels it runs.
         expected_warnings: Patterns of warnings that do not fail the check, each with its reason.
         order: Checks run in ascending order; the checks of the kit have numbers below `LAST`.
+        prepare: Called before anything is compiled: it begins what takes time and needs no waiting for.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Check:
     levels: tuple[Level, ...] = FAST
     expected_warnings: tuple[tuple[str, str], ...] = ()
     order: int = LAST
+    prepare: Callable[[], object] | None = None
 
     @property
     def headline(self) -> str:
@@ -81,6 +83,7 @@ def conformance(
     order: int = LAST,
     levels: tuple[Level, ...] = FAST,
     expected_warnings: Sequence[tuple[str, str]] = (),
+    prepare: Callable[[], object] | None = None,
 ) -> Callable[[Callable[[Subject], None]], Callable[[Subject], None]]:
     """Enters a function into `CHECKS` under its own name.
 
@@ -88,6 +91,7 @@ def conformance(
         order: See `Check`.
         levels: See `Check`.
         expected_warnings: See `Check`.
+        prepare: See `Check`.
     """
 
     def enter(function: Callable[[Subject], None]) -> Callable[[Subject], None]:
@@ -96,7 +100,8 @@ def conformance(
         if not about or name in CHECKS:
             raise ValueError(f"check {name!r} needs a docstring and a name of its own")
         group = function.__module__.rpartition(".")[2]
-        entered = [*CHECKS.values(), Check(name, group, about, function, levels, tuple(expected_warnings), order)]
+        entry = Check(name, group, about, function, levels, tuple(expected_warnings), order, prepare)
+        entered = [*CHECKS.values(), entry]
         CHECKS.clear()
         CHECKS.update((c.name, c) for c in sorted(entered, key=lambda c: c.order))
         return function
@@ -199,6 +204,9 @@ def run(subject: Subject, only: Iterable[str] | None = None, skip: Iterable[str]
         if report.failures:
             report.cpu_seconds = time.process_time() - started
             return report
+        for entry in entries:
+            if entry.prepare is not None:
+                entry.prepare()
         before_s, started = time.process_time() - started, time.perf_counter()
         tell(f"{subject.id}: compiling and one decision")
         subject.warm_up()
