@@ -4,7 +4,7 @@
 
 The faults were written without a look at the checks. A fault of rules is a copy of a test game with a line changed;
 a fault of the suite replaces a method in a forked process, and may show in any of the games. All checks pass without
-a fault. Level ``fast`` must catch 85 %, ``full`` all: what ``fast`` has caught is not played again.
+a fault. Level ``fast`` must catch 90 %, ``full`` all: what ``fast`` has caught is not played again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ TESTS = Path(__file__).resolve().parents[1]
 SUITE = TESTS.parent / "envs" / "palaestra"
 sys.path.insert(0, str(TESTS))
 
-from reliability import batch_faults, blind_spots, face_faults, rule_faults, view_faults  # noqa: E402, F401 (they add)
+from reliability import (  # noqa: E402, F401 (they add)
+    action_faults,
+    batch_faults,
+    blind_spots,
+    face_faults,
+    rule_faults,
+    state_faults,
+    view_faults,
+)
 from reliability.planted import FAULTS, Fault  # noqa: E402
 
 from palaestra import register, registry  # noqa: E402
@@ -41,9 +49,17 @@ SOURCES = {
     "Orchard": TESTS / "games" / "orchard.py",
     "Pong": SUITE / "teams" / "pong.py",
     "Couriers": TESTS / "games" / "size_game.py",
+    "MathText": SUITE / "mathtext" / "math_text.py",
+    "Examiner": SUITE / "search" / "examiner.py",
+    "Hunt": SUITE / "pursuit" / "graph_pursuit.py",
+    "Flight": SUITE / "ucav" / "pursuit.py",
+    "Robot": SUITE / "robots" / "ma.py",
 }
-KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "Pong": {}, "Couriers": {}}
+KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "MathText": {"task": "algebra"}}
+AS_THEY_ARE = ("MathText", "Examiner", "Hunt", "Flight", "Robot")
+"""Games that are not copied where nothing in them changes: their kernels may be in the cache."""
 LEVELS: tuple[Level, ...] = ("fast", "full")
+ANOTHER_PROCESS = "another_process_plays_the_same"
 
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -73,8 +89,12 @@ def _module(game: str, changes: tuple[tuple[str, str], ...]) -> ModuleType:
 
 def _subject(game: str, level: Level, changes: tuple[tuple[str, str], ...] = ()) -> Subject:
     id = f"planted/{game}-v0"
-    register(id, f"{_module(game, changes).__name__}:game")
-    return Subject(id, level, **KEYWORDS[game])
+    if not changes and game in AS_THEY_ARE:
+        module = ".".join(("palaestra", *SOURCES[game].relative_to(SUITE).with_suffix("").parts))
+    else:
+        module = _module(game, changes).__name__
+    register(id, f"{module}:game")
+    return Subject(id, level, **KEYWORDS.get(game, {}))
 
 
 def caught_by(fault: Fault, level: Level) -> list[str]:
@@ -91,11 +111,13 @@ def failed(fault: Fault, level: Level) -> list[str]:
     with contextlib.ExitStack() as stack:
         subject = _subject(fault.game, level, fault.changes)
         for owner, name, new in fault.patches() if fault.patches else ():
-            stack.enter_context(mock.patch.object(owner, name, new, create=name == "__deepcopy__"))
+            stack.enter_context(mock.patch.object(owner, name, new, create=not hasattr(owner, name)))
         names = []
         try:
             subject.warm_up()
             for entry in CHECKS.values():
+                if fault.patches and entry.name == ANOTHER_PROCESS:
+                    continue  # it has no faults of this process
                 if level in entry.levels and run_one(subject, entry).status == "FAILED":
                     names.append(entry.name)
                     if fault.changes or fault.patches:
@@ -159,7 +181,7 @@ def main() -> int:
                 )
         caught[level] = len(chosen) - len(left)
         print(f"{level}: {caught[level]} of {len(chosen)} faults caught\n", flush=True)
-    enough = caught["fast"] >= 0.85 * len(chosen) or args.level == "full"
+    enough = caught["fast"] >= 0.9 * len(chosen) or args.level == "full"
     return 0 if sound and enough and (not left or args.level == "fast") else 1
 
 
