@@ -16,6 +16,7 @@ from palaestra.testing.checks import autoreset_checks, codec_checks
 from palaestra.testing.checks.buffer_checks import arrays_in
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import Check, run_one
+from palaestra.testing.players import SpacePlayer, mask_of
 
 ID = "palaestra/CartPole-v0"
 QUICK = "rewards_are_finite"
@@ -251,3 +252,18 @@ def test_a_game_that_another_process_cannot_make_is_not_asked_of_one():
         registry.ROWS.pop("tests/Local-v0")
     assert result.status == "skipped", result.message
     assert "no other process" in result.message
+
+
+def test_players_of_a_face_take_the_masks_of_several_roles_side_by_side():
+    register("tests/Relay-v0", "games.relay:game")
+    try:
+        env: Any = registry.make_env("tests/Relay-v0", control="blue", compiled=False)
+    finally:
+        registry.ROWS.pop("tests/Relay-v0")
+    env.reset(seed=0)
+    player = SpacePlayer(env.action_space, 0)
+    for _ in range(4):
+        action = player.act(mask_of(env.agent_io))
+        assert action in env.action_space
+        *_, info = env.step(action)
+        assert not info["illegal"].any()

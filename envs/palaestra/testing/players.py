@@ -174,6 +174,8 @@ def mask_of(agent_io: Any, lane: int = 0) -> Any:
             start += f.size * f.n
         by_name = {f.name: np.concatenate([mask for name, mask in masks if name == f.name]) for f in choices}
         parts[block.role.name] = by_name if block.mixed else np.concatenate([mask for _, mask in masks] or [whole[:0]])
+    if len(parts) > 1 and not isinstance(agent_io.action_space, spaces.Dict):  # the choices of all roles side by side
+        return np.concatenate(list(parts.values()))
     return parts if len(parts) > 1 else next(iter(parts.values()))
 
 
