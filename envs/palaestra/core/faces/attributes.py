@@ -64,6 +64,10 @@ class _Parameter:
         return values.copy() if owner._is_batch else float(values[0])
 
 
+_taken: set[tuple[type, tuple[str, ...]]] = set()
+"""Classes of faces, and parameters of games that they have read already."""
+
+
 class RuleAttributes:
     """Parameters of the rules as attributes: ``env.unwrapped.gravity_mps2 = 1.6`` is ``set_parameters``.
 
@@ -86,8 +90,8 @@ class RuleAttributes:
         Raises:
             ValueError: A parameter has the name of something else that this face has.
         """
-        face = _face_of(type(self))
-        for name in {p.name for sim in sims for p in sim.game.parameters}:
+        face, names = _face_of(type(self)), tuple(p.name for sim in sims[:1] for p in sim.game.parameters)
+        for name in () if (face, names) in _taken else names:
             known = inspect.getattr_static(face, name, None)
             if type(self) is face and (hasattr(self, name) or not isinstance(known, _Parameter | None)):
                 raise ValueError(
@@ -96,6 +100,7 @@ class RuleAttributes:
                 )
             if known is None:
                 setattr(face, name, _Parameter(name))
+        _taken.add((face, names))
         self._sims = sims
 
     def __setattr__(self, name: str, value: Any) -> None:
