@@ -152,21 +152,21 @@ USES: dict[str, Callable[[Path], None]] = {
 # ----------------------------------------------------------------------------------------------------- in the children
 
 
-def outcome_of(forgery: Forgery, folder: Path, watch: Watch, canary: Path) -> tuple[str, str]:
-    """Uses one forged folder. Returns the outcome and the error."""
+def outcome_of(forgery: Forgery, folder: Path, watch: Watch, canary: Path) -> tuple[str, str, float, int]:
+    """Uses one forged folder. Returns the outcome, the error, seconds of CPU time and bytes of memory."""
     before, began = most_memory(restart=True), time.process_time()
     watch.found = None
     outcome, why = _use(forgery, folder)
     took, grown = time.process_time() - began, most_memory() - before
     if canary.exists():
-        return RAN_CODE, why
-    if watch.found is not None:
-        return watch.found
-    if took > HANGS_S:
-        return HUNG, f"{took:.1f} s: {why}"
-    if grown > LARGE_BYTES:
-        return LARGE, f"{grown / 1e6:.0f} MB: {why}"
-    return outcome, f"{why}"
+        outcome = RAN_CODE
+    elif (found := getattr(watch, "found", None)) is not None:  # the hook has set it
+        outcome, why = found
+    elif took > HANGS_S:
+        outcome, why = HUNG, f"{took:.1f} s: {why}"
+    elif grown > LARGE_BYTES:
+        outcome, why = LARGE, f"{grown / 1e6:.0f} MB: {why}"
+    return outcome, why, took, grown
 
 
 def _use(forgery: Forgery, folder: Path) -> tuple[str, str]:
@@ -225,16 +225,18 @@ def use_all(kind: str, scratch: Path, names: Sequence[str]) -> None:
             os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
         os.close(reader)
-        outcome, why = json.loads(told) if told else (HUNG if status == signal.SIGKILL else CRASHED, f"status {status}")
+        died = HUNG if status == signal.SIGKILL else CRASHED, f"status {status}", 0.0, 0
+        outcome, why, took, grown = json.loads(told) if told else died
         canary.unlink(missing_ok=True)
-        print(json.dumps({"name": forgery.name, "outcome": outcome, "why": why}), flush=True)
+        said = {"name": forgery.name, "outcome": outcome, "why": why, "took": took, "grown": grown}
+        print(json.dumps(said), flush=True)
 
 
 # ------------------------------------------------------------------------------------------------------- in the parent
 
 
-def run_kind(kind: str, scratch: Path, names: Sequence[str], says: bool) -> Counter[str]:
-    """Counts the outcomes of a kind, and prints what failed."""
+def run_kind(kind: str, scratch: Path, names: Sequence[str], says: bool) -> tuple[Counter[str], float, int]:
+    """Counts the outcomes of a kind and prints what failed. Behind it: the most seconds and bytes of one."""
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     environment = {
         **os.environ,
@@ -258,12 +260,13 @@ def run_kind(kind: str, scratch: Path, names: Sequence[str], says: bool) -> Coun
     )
     if done.returncode:
         raise RuntimeError(f"{kind}: the honest one, or the command itself, is broken: {done.stderr[-2000:]}")
-    counts: Counter[str] = Counter()
+    counts, took, grown = Counter[str](), 0.0, 0
     for said in map(json.loads, filter(lambda line: line.startswith("{"), done.stdout.splitlines())):
+        took, grown = max(took, said["took"]), max(grown, said["grown"])
         counts[said["outcome"]] += 1
         if says or said["outcome"] not in (REFUSED, PLAYED):
             print(f"{kind}: {said['name']}: {said['outcome']}: {said['why']}", flush=True)
-    return counts
+    return counts, took, grown
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -277,13 +280,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--names", nargs="+", default=[], help="only those whose names hold one of these")
     parser.add_argument("--all", action="store_true", help="print every outcome, not failures alone")
     args = parser.parse_args(words)
-    began, counts = time.perf_counter(), dict[str, Counter[str]]()
+    began, counts, most = time.perf_counter(), dict[str, Counter[str]](), list[tuple[float, int]]()
     with tempfile.TemporaryDirectory(prefix="palaestra-forged-") as name:
         for kind in args.kinds:
             scratch = Path(name) / kind
             scratch.mkdir()
             private = make_home(scratch / HOME)
-            counts[kind] = run_kind(kind, scratch, args.names, args.all)
+            counts[kind], took, grown = run_kind(kind, scratch, args.names, args.all)
+            most.append((took, grown))
             if contents_of(scratch / HOME) != private:
                 counts[kind][RAN_CODE] += 1
                 print(f"{kind}: private files are others now")
@@ -293,6 +297,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{kind:10s}{sum(row.values()):5d}: " + ", ".join(f"{count} {outcome}" for outcome, count in row.items()))
     if not HAS_LIBRARIES:
         print('models were checked without the libraries: pip install "palaestra[text]"')
+    slowest, largest = max(took for took, _ in most), max(grown for _, grown in most)
+    print(f"the slowest took {slowest:.2f} s of CPU time, the largest {largest / 1e6:.0f} MB")
     print(f"{failed} failed, {time.perf_counter() - began:.0f} s")
     return int(failed > 0)
 
