@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +22,7 @@ from games import two_team
 from games.play import python
 
 from palaestra.core.run import shared_block, worker_pool
+from palaestra.core.run.call_guard import CallGuard
 from palaestra.core.run.shared_block import SharedBlock
 from palaestra.core.run.worker_pool import WorkerError, WorkerPool
 from palaestra.core.run.workers import ProcessSimulation
@@ -129,6 +131,24 @@ def test_a_worker_that_hangs_is_named_and_given_up(monkeypatch, capfd: pytest.Ca
 def test_a_worker_that_dies_before_it_has_started_names_the_guard():
     with pytest.raises(WorkerError, match=r'exit code (1|None); .* needs `if __name__ == "__main__":`'):
         pool(lambda pipe: None)
+
+
+@posix
+@pytest.mark.slow
+def test_a_close_that_is_interrupted_ends_all_that_it_has_to(monkeypatch: pytest.MonkeyPatch):
+    sim = make()
+    real = CallGuard.close
+
+    def interrupted(guard: CallGuard) -> None:
+        real(guard)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(CallGuard, "close", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sim.close()
+    assert not any(process.is_alive() for process in sim.processes)
+    with pytest.raises(FileNotFoundError):
+        SharedMemory(sim.memory.name)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "soon"])
