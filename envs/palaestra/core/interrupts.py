@@ -13,6 +13,7 @@ done: it is the first that `palaestra` loads.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -87,6 +88,21 @@ class Importing(Hold):
         super().__exit__()
         if self._missing and isinstance(error, ImportError):
             raise ImportError(self._missing) from error
+
+
+def imported_whole(function: Callable[[], Any]) -> Any:
+    """A function that imports a library, called once and where Ctrl-C waits.
+
+    To the digest of rules it is the function itself.
+    """
+
+    @functools.cache
+    def call() -> Any:
+        with Hold(f"the import of {function.__name__.removeprefix('import_')}"):
+            return function()
+
+    call.py_func = function  # type: ignore[attr-defined]
+    return call
 
 
 @contextlib.contextmanager

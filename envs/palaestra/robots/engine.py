@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palaestra.core.compile.interrupts import imported_whole
 from palaestra.core.spec.fields import member_offset
-from palaestra.game import Game, Importing
+from palaestra.game import Game
 
 DIVERGED = "diverged"
 """Field of the match record, float64: 1 from the period on in which MuJoCo has given the match up."""
@@ -71,10 +72,15 @@ def import_mujoco() -> Any:
     Raises:
         ImportError: It is not installed; the message names the extra that brings it.
     """
-    with Importing("mujoco", 'robots need MuJoCo 3.17 or newer: pip install "palaestra[robots]"'):
+    try:
         import mujoco
         import mujoco.batch
+    except ImportError as error:
+        raise ImportError('robots need MuJoCo 3.17 or newer: pip install "palaestra[robots]"') from error
     return mujoco
+
+
+import_mujoco = imported_whole(import_mujoco)  # no decorator: digests of rules read the function with its decorators
 
 
 class MujocoEngine:

@@ -12,7 +12,6 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from palaestra.game import Importing
 from palaestra.robots.engine import import_mujoco
 
 PREFIX = "menagerie:"
@@ -29,8 +28,10 @@ def find(body: str) -> Any:
         ImportError: The package is missing; the message says how to install it.
         ValueError: No such quadruped.
     """
-    with Importing("mujoco_menagerie", f'body="{body}" needs MuJoCo Menagerie: pip install mujoco-menagerie'):
+    try:
         package: Any = importlib.import_module("mujoco_menagerie")
+    except ImportError as error:
+        raise ImportError(f'body="{body}" needs MuJoCo Menagerie: pip install mujoco-menagerie') from error
     name = body.removeprefix(PREFIX)
     known = [robot.name for robot in package.robots("quadruped")]
     if name not in known:

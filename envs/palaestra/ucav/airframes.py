@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from palaestra.core.compile.disk_cache import folder_problem
+from palaestra.core.compile.interrupts import imported_whole
 from palaestra.core.files import write_atomically
-from palaestra.game import Importing, check_word
+from palaestra.game import check_word
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,16 @@ def import_jsbsim() -> Any:
     Raises:
         ImportError: It is not installed; the message names the extra that brings it.
     """
-    missing = 'the aircraft of palaestra fly with JSBSim, which is not installed: pip install "palaestra[flight]"'
-    with Importing("jsbsim", missing):
+    try:
         import jsbsim
+    except ImportError as error:
+        raise ImportError(
+            'the aircraft of palaestra fly with JSBSim, which is not installed: pip install "palaestra[flight]"'
+        ) from error
     return jsbsim
+
+
+import_jsbsim = imported_whole(import_jsbsim)  # no decorator: digests of rules read the function with its decorators
 
 
 def root_folder() -> Path:
