@@ -465,21 +465,6 @@ def test_what_passages_say_is_no_turn() -> None:
     assert decode(f"<answer>mayor{' ' * 5000}</answer>")[1] == 1
 
 
-@pytest.mark.parametrize("turn", ["<search>mayor birthplace</search>", "<answer>mayor</answer>", ""])
-def test_a_turn_of_numbers_is_written_as_it_is_read(turn: str) -> None:
-    codec: Any = codec_of(batch(1))
-    said = codec.decode(None, turn)
-    written = codec.encode_action(None, said)
-    assert (codec.decode(None, written) == said).all()
-    assert written.partition(">")[0] == turn.partition(">")[0]
-
-
-def test_a_word_that_is_in_no_vocabulary_is_not_written() -> None:
-    codec: Any = codec_of(batch(1))
-    with pytest.raises(ValueError, match="in no vocabulary"):
-        codec.encode_action(None, codec.decode(None, "<search>zzz</search>"))
-
-
 def test_each_observation_is_what_is_new() -> None:
     """The prompt, passages with titles, a refusal, nothing after the end."""
     env = registry.make_env("palaestra/SearchQA-Custom-v0", split=None, max_turns=5)

@@ -44,7 +44,7 @@ class GameAECEnv(RuleAttributes, AECEnv):
         self.agents: list[str] = []
         self._seen: dict[str, Any] = {}
         self._actions: dict[str, Any] = {}
-        self._waiting: list[str] = []
+        self._waiting: deque[str] = deque()
         self._asked = False
         self._take_rules(env.sim)
 
