@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.compile.interrupts import imported_whole
+from palaestra.core.interrupts import imported_whole
 from palaestra.core.spec.fields import member_offset
 from palaestra.game import Game
 

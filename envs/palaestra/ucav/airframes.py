@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from palaestra.core.compile.disk_cache import folder_problem
-from palaestra.core.compile.interrupts import imported_whole
 from palaestra.core.files import write_atomically
+from palaestra.core.interrupts import imported_whole
 from palaestra.game import check_word
 
 
