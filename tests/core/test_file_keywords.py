@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.named_level import named_level
 
 from palaestra.core.file_keywords import LOOKS, may_name, parse_json, plain_file, refusal, with_contents
 from palaestra.core.files import FileError, TextFile
@@ -125,6 +126,12 @@ def test_a_factory_declares_its_own_keywords_and_those_that_it_shares() -> None:
     for factory in (outside, inside, partial(outside, size=4)):
         assert declared_words(factory) == {"weights": ("bundled",), "graph": ()}
     assert declared_words(print) == {}
+
+
+def test_the_factory_of_the_guide_takes_its_own_words_and_prose_of_anybody() -> None:
+    declared = declared_words(named_level)
+    assert refusal({"level": "maze", "greeting": "/etc/passwd", "size": 4}, declared) is None
+    assert refusal({"level": "passwd"}, declared) is not None
 
 
 def test_a_declared_keyword_that_the_factory_has_not_is_an_error() -> None:

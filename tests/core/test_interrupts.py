@@ -34,7 +34,11 @@ def press(times: int = 1) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """After each test the signals have their own handlers, no hold is left and no signal waits."""
+    """After each test the signals have their own handlers, no hold is left and no signal waits.
+
+    A shell that starts pytest in the background lets it ignore Ctrl-C; here it is Python's own again.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with Hold("an import"):
@@ -43,6 +47,7 @@ def nothing_is_left() -> Iterator[None]:
         press()
         with let_through():
             raise AssertionError("another hold is left")
+    signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

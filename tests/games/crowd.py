@@ -62,7 +62,8 @@ def step(s, world, actions, rewards, scratch):
             living |= 1 << s.team[a]
     if living == 3:
         return 0
-    s.info.winner = 0 if living == 1 else 1
+    s.info.end_reason = 2
+    s.info.winner = -1 if living == 0 else living - 1
     return 1
 
 
@@ -96,7 +97,7 @@ def legal(s, world, mask):
 
 
 def script(s, world, slot, which, actions, scratch):
-    """0 "nearest": walks towards the nearest foe."""
+    """0 "nearest": walks towards the nearest foe, if the next cell is free."""
     best, move = 1 << 30, 0
     for foe in range(world.agents):
         if s.alive[foe] and s.team[foe] != s.team[slot]:
@@ -104,7 +105,9 @@ def script(s, world, slot, which, actions, scratch):
             far = abs(s.x[foe] - s.x[slot]) + abs(s.y[foe] - s.y[slot])
             if far < best:
                 best, move = far, 5 + dx + 3 * dy
-    actions.fighter[slot].move = move if best > 2 else 0
+    x, y = s.x[slot] + (move - 1) % 3 - 1, s.y[slot] + (move - 1) // 3 - 1
+    if best < 1 << 30 and s.owner[y, x] == 0:
+        actions.fighter[slot].move = move
 
 
 def sign(number):
@@ -138,6 +141,7 @@ def battle(red: int = 81, blue: int = 81, side: int = 45, masks: bool = True, **
         "script": script,
         "scripts": ("nearest",),
         "horizon": 1000,
+        "end_reasons": ("beaten",),
         "world": Ground(side, red + blue),
         "reward": "agent",
     }

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 
 def call_interrupted(call: Callable[[], Any], number: int, look: Callable[[], Any] = lambda: None) -> tuple[bool, Any]:
     """Calls something and raises KeyboardInterrupt at the entry of the Python function ``number`` that it enters.
@@ -25,12 +27,13 @@ def call_interrupted(call: Callable[[], Any], number: int, look: Callable[[], An
             sys.setprofile(None)
             raise KeyboardInterrupt
 
-    try:
-        sys.setprofile(interrupt)
-        call()
-    except KeyboardInterrupt:
-        sys.setprofile(None)
-        return True, look()
-    finally:
-        sys.setprofile(None)
+    with np.errstate():  # an interrupt as NumPy's own `errstate` ends leaves its settings behind
+        try:
+            sys.setprofile(interrupt)
+            call()
+        except KeyboardInterrupt:
+            sys.setprofile(None)
+            return True, look()
+        finally:
+            sys.setprofile(None)
     return False, None

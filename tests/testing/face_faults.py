@@ -252,7 +252,7 @@ class Weakening(Counting):
         return [0.5 * number for number in self._codec.decode(view, action)]
 
 
-@face("codec_actions_are_kept", "batch", r"blue_0, step \d: read before was pull = .*, said as 'pull", SPOKEN)
+@face("codec_actions_are_kept", "batch", r"_0, .* \d: read before was pull = .*, said as 'pull", SPOKEN)
 def weakening_codec(sim: Any) -> None:
     """a codec makes less of what is said"""
     codecs = {name: Weakening(codec) for name, codec in sim.game.codecs.items()}

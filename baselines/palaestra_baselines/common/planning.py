@@ -14,6 +14,7 @@ choose elites of their own, by r_i and Q_i alone: elites of the whole team would
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any, NamedTuple, get_args
@@ -21,7 +22,6 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import torch
 
-from palaestra.core.files import printable
 from palaestra.game import Game
 from palaestra.players.choosing import Chance
 from palaestra_baselines.common.agents import Roster
@@ -274,7 +274,7 @@ def design_of(notes: Any) -> Design:
         raise ValueError("the metadata hold no design of world models: it was not saved by this version of seqwm")
     for f in fields(Design):
         if not is_possible(f, notes[f.name]):
-            raise ValueError(f"{f.name} of the policy's design is {printable(notes[f.name])}")
+            raise ValueError(f"{f.name} of the policy's design is {reprlib.repr(notes[f.name])}")
     given: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in notes.items()}
     design = Design(**given)
     design.check()

@@ -30,6 +30,7 @@ class Board(Simulation):
     def __init__(self, game: Game, lanes: int) -> None:
         """Allocates."""
         super().__init__(game, lanes, autoreset_mode="same_step", compiled=False)
+        self.guard.started = True  # what a team sees is of matches that go on elsewhere
 
     def _reset_lanes(self, which: np.ndarray) -> None:
         self._refuse()

@@ -8,6 +8,7 @@ import io
 import sys
 import time
 import types
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from typing import Any
@@ -148,12 +149,12 @@ def _play_once(make_twin: MakeTwin, decides: bool) -> None:
         players = sim.states["assigned_player"][0]
         if len(sim.game.teams) > 1 or sim.game.scripts:
             players[...] = RANDOM
-        slot = 0
-        for role in sim.game.roles:
-            for team in range(len(sim.game.teams)):
-                members = [k for k in range(slot, slot + len(role.agents)) if sim.game.team_index[k] == team]
-                players[members[: len(sim.game.scripts)]] = range(min(len(sim.game.scripts), len(members)))
-            slot += len(role.agents)
+        played: Counter[tuple[str, int]] = Counter()  # scripts, by role and team
+        roles = (role.name for role in sim.game.roles for _ in role.agents)
+        for slot, kind in enumerate(zip(roles, sim.game.team_index.tolist(), strict=True)):
+            if played[kind] < len(sim.game.scripts):
+                players[slot] = played[kind]
+                played[kind] += 1
         sim.reset(seed=0)
         if sim.game.global_state is not None:
             sim.state()
