@@ -15,7 +15,7 @@ from games.play import python
 from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-from palaestra.ucav.airframes import AIRFRAMES, root_folder
+from palaestra.ucav.airframes import AIRFRAMES, import_jsbsim, root_folder
 from palaestra.ucav.jsbsim_engine import (
     FIRST,
     LAST,
@@ -353,6 +353,8 @@ def test_a_missing_jsbsim_names_the_extra(monkeypatch):
             raise ImportError(name)
         return real(name, *rest, **kwargs)
 
+    importing: Any = import_jsbsim
+    importing.cache_clear()  # it may be loaded
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r'pip install "palaestra\[flight\]"'):
         JsbsimEngine(GAME, 1)
