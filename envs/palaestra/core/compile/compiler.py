@@ -143,7 +143,12 @@ def load_lightly(dispatcher: Any) -> Any:
 
 
 def compile_whole(dispatcher: Any) -> Any:
-    """Lets Ctrl-C wait while a dispatcher compiles or loads; returns the dispatcher."""
+    """Lets Ctrl-C wait while a dispatcher compiles or loads; returns the dispatcher.
+
+    With ``NUMBA_DISABLE_JIT`` numba gives the function itself, which compiles nothing.
+    """
+    if isinstance(dispatcher, types.FunctionType):
+        return dispatcher
     compile_now = dispatcher.compile
 
     def compile_held(signature: Any) -> Any:
