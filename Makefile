@@ -16,7 +16,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	$(addprefix games.variants:,pursuit_by_node pursuit_of_two_by_node solved_pursuit_by_node) \
 	$(addprefix games.variants:,confront_by_node pursuit_by_hops confront_by_hops battle_seen_as_in_smac smac_battle) \
 	$(addprefix games.variants:,soccer_in_turn pong_of_two tag_by_forces) \
-	palaestra.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
+	palaestra.games.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test mutate reliability check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean

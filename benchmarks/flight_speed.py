@@ -20,9 +20,9 @@ from palaestra.cli.benchmarks import vector
 from palaestra.cli.measure import Benchmark
 from palaestra.cli.random_actions import POOL, episodes
 from palaestra.game import TERMINATED, Field, Game, Role, uniform
-from palaestra.ucav.body import BODY
-from palaestra.ucav.flight import PHYSICS_HZ, FlightKeywords, frames_in_a_period
-from palaestra.ucav.inner_loop import STICK
+from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.flight import PHYSICS_HZ, FlightKeywords, frames_in_a_period
+from palaestra.games.ucav.inner_loop import STICK
 
 DOGFIGHT, TRACK = "palaestra/UcavDogfight-v1", "palaestra/UcavTrack-v1"
 FLIGHT, FLIGHT_GAME = "palaestra-bench/Flight-v0", "flight_speed:game"

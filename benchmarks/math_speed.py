@@ -7,7 +7,7 @@ import numpy as np
 from measurement import Measurement, ReportProgress, timed
 from palaestra import registry
 from palaestra.cli.measure import Benchmark
-from palaestra.mathtext.math_language import VOCABULARY
+from palaestra.games.mathtext.math_language import VOCABULARY
 
 ARITH, ALGEBRA = "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0"
 LANES, BAR = 1024, 500e3

@@ -14,7 +14,7 @@ import numpy as np
 
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Choice, Game
-from palaestra.skirmish.orders import EAST, FIRST, NORTH, STOP, WEST
+from palaestra.games.skirmish.orders import EAST, FIRST, NORTH, STOP, WEST
 
 CANDIDATES, GENERATIONS, SURVIVORS = 64, 40, 16
 MOST_LANES = 4096

@@ -15,8 +15,8 @@ import numpy as np
 
 from measurement import Measurement
 from palaestra import registry
-from palaestra.pursuit.graph_pursuit import CAPTURED, ESCAPED
-from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
+from palaestra.games.pursuit.graph_pursuit import CAPTURED, ESCAPED
+from palaestra.games.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
 
 COPS: tuple[tuple[str, int, str], ...] = (
     ("tree:3x2", 1, "Nowakowski and Winkler 1983: trees can be dismantled"),

@@ -97,7 +97,7 @@ def further_games(report_progress: ReportProgress) -> list[Measurement]:
     runs = []
     for number in range(TRIES):
         report_progress(f"{number + 1}/{TRIES}")
-        keywords = {"game": "palaestra.pursuit.graph_pursuit:game", "keyword": "graph", "values": list(FURTHER)}
+        keywords = {"game": "palaestra.games.pursuit.graph_pursuit:game", "keyword": "graph", "values": list(FURTHER)}
         runs.append(start(this_installation(), "presets", **keywords))
     about = "GraphPursuit on a further graph of the same kernel: make to first step, ms"
     return [further_measurement(about, FURTHER, runs, FURTHER_BAR_MS)]

@@ -17,7 +17,7 @@ import numpy as np
 from measurement import Measurement, NotHere, ReportProgress
 from palaestra import registry
 from palaestra.cli.random_actions import batch_call, samples
-from palaestra.robots.engine import import_mujoco
+from palaestra.games.robots.engine import import_mujoco
 from processes import start, this_installation
 
 

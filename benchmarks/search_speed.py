@@ -16,9 +16,9 @@ import numpy as np
 
 from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
+from palaestra.adapters.retrieval_server import Server
 from palaestra.cli.measure import Benchmark, Timing, no_garbage_collection
-from palaestra.search import Index, bm25, generator
-from palaestra.search.server import Server
+from palaestra.games.search import Index, bm25, generator
 from skirmish_speed import traced_array_bytes
 
 SIZES = (10_000, 100_000)

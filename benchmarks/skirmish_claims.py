@@ -29,7 +29,7 @@ from palaestra.cli.common import positive_count
 from palaestra.cli.progress_bar import Progress
 from palaestra.core.files import write_atomically
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, wilson_interval
-from palaestra.skirmish import maps
+from palaestra.games.skirmish import maps
 
 RANDOM_MAPS = ("3m", "8m", "2s3z", "3s5z", "5m_vs_6m", "MMM", "3s_vs_5z", "10m_vs_11m")
 RANDOM_BAR, FOCUS_BAR, KITE_BAR = 1.0, 90.0, 60.0

@@ -32,7 +32,7 @@ BYTES = {"2s3z": 24e3, "27m_vs_30m": 144e3}
 """Most bytes a lane by map."""
 BYTES_LANES = (64, 192)
 LAYOUTS = {"battle": ("2s3z", "3m", "8m", "MMM", "10m_vs_11m"), "duel": ("3m", "8m", "2s3z", "MMM")}
-"""Maps that share the kernel of the first, by the function of `palaestra.skirmish.games`."""
+"""Maps that share the kernel of the first, by the function of `palaestra.games.skirmish.games`."""
 COLD_BAR_S, FURTHER_BAR_MS, WARM_BAR_S = 12.0, 50.0, 2.0
 TRIES = 2
 """Fresh processes of each start; the fastest counts."""
@@ -209,7 +209,7 @@ def first_starts(report_progress: ReportProgress) -> list[Measurement]:
         for number in range(TRIES):
             report_progress(f"{factory} {number + 1}/{TRIES}")
             with tempfile.TemporaryDirectory() as cache:
-                keywords = {"game": f"palaestra.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
+                keywords = {"game": f"palaestra.games.skirmish.games:{factory}", "keyword": "map", "values": list(maps)}
                 runs.append(start(this_installation(), "presets", cache=cache, **keywords))
                 if factory == "battle":
                     start(this_installation(), "make", cache=cache, id=id_of(MAP))  # keeps what the face needs

@@ -27,22 +27,20 @@ SOURCES = {
     "palaestra_assets": HOUSE / "assets" / "palaestra_assets",
 }
 # Rooms of palaestra from the ground up, as in the table of CONTRIBUTING.md. A room imports from its own floor and from
-# those below; on the ground floor, and among the families (every other folder), each from itself alone.
+# those below; on the ground floor, and among the families (the folders of games), each from itself alone.
 GROUND = ("core", "drawing", "kernels")
 FLOORS = (
     GROUND,
     ("game",),
-    ("<families>",),
+    ("games",),
     ("registry",),
     ("console", "evaluation", "exact", "players", "replay", "wrappers", "zoo"),
     ("adapters", "pages", "scale"),
     ("testing",),
     ("__main__", "cli"),
 )
-SERVICES = {room for floor in FLOORS for room in floor}
-FAMILIES = sorted(
-    p.name for p in SOURCES["palaestra"].iterdir() if p.is_dir() and p.name not in {*SERVICES, "__pycache__"}
-)
+ROOMS = {room for floor in FLOORS for room in floor}
+FAMILIES = sorted(p.parent.name for p in (SOURCES["palaestra"] / "games").glob("*/__init__.py"))
 FAMILY_FLOOR = 2
 ROOT_FLOOR = 4
 """`palaestra` itself hands on what the registry offers."""
@@ -150,9 +148,11 @@ def may_import(module: str, imported: str) -> bool:
 
 
 def room(module: str) -> str:
-    """``"core"`` of ``"palaestra.core.rng"``; "" of what stands in `palaestra` itself."""
-    name = module.split(".")[1] if "." in module else ""
-    return name if name in SERVICES or name in FAMILIES else ""
+    """``"core"`` of ``"palaestra.core.rng"``, a family of what is in it; "" of what stands in `palaestra` itself."""
+    names = [*module.split("."), "", ""]
+    if names[1] == "games" and names[2] in FAMILIES:
+        return names[2]
+    return names[1] if names[1] in ROOMS else ""
 
 
 def floor(module: str) -> int:
@@ -197,28 +197,30 @@ def late():
     import h
     importlib.import_module("i.j")
 """
-    from_module = {name for _, name in imported_modules(source, "palaestra.teams.pong", is_package=False)}
+    from_module = {name for _, name in imported_modules(source, "palaestra.games.teams.pong", is_package=False)}
     assert from_module == {
-        "a.b", "c.d", "palaestra.teams.sibling", "palaestra.teams.e.f", "palaestra.core.g", "h", "i.j",
+        "a.b", "c.d", "palaestra.games.teams.sibling", "palaestra.games.teams.e.f", "palaestra.core.g", "h", "i.j",
     }  # fmt: skip
-    from_package = {name for _, name in imported_modules("from .e import f", "palaestra.teams", is_package=True)}
-    assert from_package == {"palaestra.teams.e.f"}
+    from_package = {name for _, name in imported_modules("from .e import f", "palaestra.games.teams", is_package=True)}
+    assert from_package == {"palaestra.games.teams.e.f"}
 
 
 @pytest.mark.parametrize(
     ("module", "imported"),
     [
         ("palaestra.core.compile.linker", "palaestra.registry"),
-        ("palaestra.core.faces.gym_env", "palaestra.ucav.body"),
+        ("palaestra.core.faces.gym_env", "palaestra.games.ucav.body"),
         ("palaestra.core.compile.batch_loop", "palaestra.kernels.scalars"),
         ("palaestra.kernels.scalars", "palaestra.core.rng"),
-        ("palaestra.kernels.scalars", "palaestra.ucav.body"),
-        ("palaestra.ucav.body", "palaestra.registry"),
-        ("palaestra.ucav.body", "palaestra.cli"),
+        ("palaestra.kernels.scalars", "palaestra.games.ucav.body"),
+        ("palaestra.games.ucav.body", "palaestra.registry"),
+        ("palaestra.games.ucav.body", "palaestra.cli"),
         ("palaestra.exact.values", "palaestra.cli.measure"),
-        ("palaestra.exact.values", "palaestra.testing.golden"),
+        ("palaestra.exact.values", "palaestra.testing.playthroughs"),
         ("palaestra.registry", "palaestra.cli"),
-        ("palaestra.replay.file", "palaestra.testing.golden"),
+        ("palaestra.replay.file", "palaestra.testing.playthroughs"),
+        ("palaestra.games", "palaestra.games.ucav.body"),
+        ("palaestra.games.ucav.body", "palaestra.games.teams.tag"),
         ("palaestra.evaluation.by_id", "palaestra.cli.common"),
         ("palaestra.testing.random_walk", "palaestra.cli.common"),
         ("palaestra.cli.main", "palaestra_baselines.pid"),
@@ -239,7 +241,7 @@ def test_modules_do_not_import_each_other_in_a_circle():
         assert circle_in(import_graph(sources)) == [], package
 
 
-CORE = ("core", "spec", "compile", "run", "faces")
+CORE = ("core", "contract", "compile", "run", "faces")
 """Rooms of the core from the ground up; "core" are the files beside them."""
 
 
@@ -262,13 +264,13 @@ def test_a_room_of_the_core_imports_from_those_below_it():
 def test_the_core_is_seen_at_a_glance():
     entries = {p.name for p in (SOURCES["palaestra"] / "core").iterdir()} - {"__pycache__"}
     assert entries >= set(CORE[1:])
-    assert len(entries) <= 12, sorted(entries)
+    assert len(entries) <= 8, sorted(entries)
 
 
 def test_outside_the_core_what_authors_need_is_imported_from_its_one_place():
     door = (SOURCES["palaestra"] / "game.py").read_text(encoding="utf-8")
     offered = {name for _, name in imported_modules(door, "palaestra.game", is_package=False)}
-    assert {"palaestra.core.spec.rules.Game", "palaestra.core.rng.uniform"} <= offered
+    assert {"palaestra.core.contract.rules.Game", "palaestra.core.rng.uniform"} <= offered
     files = [
         f
         for folder in ("envs", "baselines", "benchmarks", "docs", "examples", "tests")
@@ -299,8 +301,10 @@ def test_modules_import_from_lower_layers_and_not_from_another_family(package: s
 
 
 def test_no_package_imports_a_program_that_is_not_installed():
-    programs = {file.stem for folder in ("benchmarks", "docs/tools") for file in python_files(HOUSE / folder)}
-    assert {"speed", "write_pages"} <= programs
+    programs = {
+        file.stem for folder in ("benchmarks", "docs/tools", "tests/tools") for file in python_files(HOUSE / folder)
+    }
+    assert {"golden", "speed", "write_pages"} <= programs
     for package, root in SOURCES.items():
         for module, file in modules_of(package).items():
             source = file.read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from torch import nn
 
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Choice, Game
-from palaestra.pursuit.graph_ground import FAR, NO_NODE
+from palaestra.games.pursuit.graph_ground import FAR, NO_NODE
 from palaestra_baselines.common.agents import JointChoice, Roster
 from palaestra_baselines.common.flat_networks import NEVER
 
@@ -129,7 +129,7 @@ class Graphs:
     """
 
     def __init__(self, game: Game) -> None:
-        """Reads `palaestra.pursuit.graph_ground.Ground`."""
+        """Reads `palaestra.games.pursuit.graph_ground.Ground`."""
         world = game.world
         choices = {choice.name: choice.n for role in game.roles for choice in role.action if isinstance(choice, Choice)}
         self.moves, self.targets = choices["move"], choices.get("target", 1) - 1
@@ -177,7 +177,7 @@ def places_of(world: Any, moves: int) -> np.ndarray:
     """Features of all nodes of all graphs in their graph, float32 ``[graphs * nodes, PLACE]``.
 
     Args:
-        world: A `palaestra.pursuit.graph_ground.Ground`.
+        world: A `palaestra.games.pursuit.graph_ground.Ground`.
         moves: Alternatives of a move, staying among them.
     """
     is_there = world.hops != FAR

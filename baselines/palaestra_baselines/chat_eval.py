@@ -44,7 +44,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import find_id, print_table
 from palaestra.core.files import FileError, escaped
-from palaestra.core.jsonable import jsonable
+from palaestra.core.files.jsonable import jsonable
 from palaestra.core.rng import check_seed
 from palaestra.evaluation import wilson_interval
 from palaestra.wrappers.transcript import Messages, text_env

@@ -29,13 +29,13 @@ from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.game import Game
+from palaestra.games.ucav.acmi import write_acmi
+from palaestra.games.ucav.flightplot import film, plot_flight
+from palaestra.games.ucav.geometry import GRAVITY_MPS2
+from palaestra.games.ucav.macros import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
+from palaestra.games.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra.replay import to_html
 from palaestra.replay.export import gif_speed, write_gif
-from palaestra.ucav.acmi import write_acmi
-from palaestra.ucav.flightplot import film, plot_flight
-from palaestra.ucav.geometry import GRAVITY_MPS2
-from palaestra.ucav.macros import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
-from palaestra.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra_baselines import family_demo, skirmish_demo
 
 ENV_ID = "palaestra/UcavPursuit-v1"

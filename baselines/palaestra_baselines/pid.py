@@ -1,6 +1,6 @@
 """Cascaded PID: the classical inner loop of the UCAV family, and the search for its gains.
 
-The reference for learned inner loops. The laws are `palaestra.ucav.autopilot`; this file flies them on
+The reference for learned inner loops. The laws are `palaestra.games.ucav.autopilot`; this file flies them on
 `palaestra/UcavTrack-v1` and chooses their gains on the commands of that task, so that a tuned network is
 not compared with an untuned PID (Chai et al., arXiv 2212.03830, claim that PPO tracks better than a "fine-tuned PID"
 and print no gains; all numbers here are ours)::
@@ -34,8 +34,8 @@ from palaestra.core.files import FileError
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.game import Game, Parameter
-from palaestra.ucav import track
-from palaestra.ucav.autopilot import GAINS, Gains, steer_with
+from palaestra.games.ucav import track
+from palaestra.games.ucav.autopilot import GAINS, Gains, steer_with
 from palaestra_baselines.common.run_folder import check_numbers, lock, run_command, write_csv
 
 METHOD = "pid"

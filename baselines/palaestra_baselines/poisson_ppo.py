@@ -9,7 +9,7 @@ heads have the same networks and start with equally wide first actions.
 It learns any Gymnasium environment with a bounded Box of actions, and the only team of a game of ours, whose agents
 share policy and value: a row of the batch is one agent, its value that of its own observation, its reward the team's,
 and a decision of a lane counts once, however many agents decide. The third command
-learns the same body on the batch engine of `palaestra.robots`::
+learns the same body on the batch engine of `palaestra.games.robots`::
 
     python -m palaestra_baselines.poisson_ppo --env-id HalfCheetah-v5 --head poisson
     python -m palaestra_baselines.poisson_ppo --env-id UcavTrack --head gaussian --lanes 64 --directory runs/flight

@@ -37,8 +37,8 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 import palaestra
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
+from palaestra.core.contract.fields import bounds
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import bounds
 from palaestra.game import Continuous, Game
 from palaestra.kernels.networks import fold_normalisation
 from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
@@ -68,7 +68,7 @@ WIDE = {
 NOISE = (0.4, 1.0, 0.5, 2.0)
 """Exploration of aileron, elevator, rudder and throttle in units of `Args.std`: less for fast responses."""
 
-# In the order of `palaestra.ucav.inner_loop.tracking_table`: about 1 / (range of the number in flight that matters).
+# In the order of `palaestra.games.ucav.inner_loop.tracking_table`: about 1 / (range of the number in flight).
 INPUT_SCALE = (
     *(0.5, 1.0, 1.0, 2.0, 3.0),  # altitude, roll, pitch
     *(1.0, 5.0, 5.0, 1.0, 2.0),  # velocity, airspeed, climb rate
@@ -333,7 +333,7 @@ def player_of(layers: Layers) -> PerceptronPlayer:
 
 
 def save_weights(path: Path, layers: Layers, args: Args, **notes: Any) -> None:
-    """Writes the policy's file, which `palaestra.ucav.inner_loop.load_inner_loop` reads too."""
+    """Writes the policy's file, which `palaestra.games.ucav.inner_loop.load_inner_loop` reads too."""
     save_policy(path, layer_arrays(layers), method=METHOD, env_id=ENV_ID, args=args.settings, **notes)
 
 

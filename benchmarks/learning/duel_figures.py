@@ -33,7 +33,7 @@ FIRST = "nearest"
 """The script that the first policy meets."""
 ROUNDS = 3
 MAP = "arena"
-"""The closed room, see `palaestra.skirmish.maps.SCENARIOS`."""
+"""The closed room, see `palaestra.games.skirmish.maps.SCENARIOS`."""
 LEARNS: dict[str, Any] = {
     "team": "red",
     "total_steps": 400_000,

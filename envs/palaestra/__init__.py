@@ -14,7 +14,7 @@ from __future__ import annotations
 from palaestra.core.interrupts import Hold, rejoin
 
 with Hold("the import of palaestra"):
-    from palaestra.core.jsonable import jsonable
+    from palaestra.core.files.jsonable import jsonable
     from palaestra.registry import make_batch, register, register_all
 
     register_all()

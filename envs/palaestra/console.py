@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from palaestra import registry
-from palaestra.core.keywords import nearest
+from palaestra.core.contract.keywords import nearest
 
 PROGRESS_FILE = "PALAESTRA_PROGRESS_FILE"
 """Environment variable that names a file in which a child process writes what it does: its parent reads it when the

@@ -6,8 +6,13 @@ family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` w
 
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
-from palaestra.core.interrupts import Importing
-from palaestra.core.keywords import (
+from palaestra.core.contract.actions import offer
+from palaestra.core.contract.catalog import Page, Preset, Row, presets
+from palaestra.core.contract.codec_spaces import GraphSpace, TextSpace
+from palaestra.core.contract.engines import DrawingEngine, PhysicsEngine, SavingEngine
+from palaestra.core.contract.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, Table
+from palaestra.core.contract.game_parts import AgentView, Codec, Enumeration, Representation, Role
+from palaestra.core.contract.keywords import (
     any_text,
     check_count,
     check_flag,
@@ -16,14 +21,9 @@ from palaestra.core.keywords import (
     names_files,
     shares_keywords,
 )
+from palaestra.core.contract.rules import DRAW, TERMINATED, TRUNCATED, Game
+from palaestra.core.interrupts import Importing
 from palaestra.core.rng import integer, script_integer, script_uniform, uniform
-from palaestra.core.spec.actions import offer
-from palaestra.core.spec.catalog import Page, Preset, Row, presets
-from palaestra.core.spec.codec_spaces import GraphSpace, TextSpace
-from palaestra.core.spec.engines import DrawingEngine, PhysicsEngine, SavingEngine
-from palaestra.core.spec.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, Table
-from palaestra.core.spec.game_parts import AgentView, Codec, Enumeration, Representation, Role
-from palaestra.core.spec.rules import DRAW, TERMINATED, TRUNCATED, Game
 
 __all__ = [
     "DRAW",

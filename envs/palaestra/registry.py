@@ -15,15 +15,15 @@ import gymnasium
 import numpy as np
 import pettingzoo
 
-from palaestra import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
 from palaestra.core.compile.diagnosis import short_traceback
-from palaestra.core.file_keywords import hold_files, refusal
+from palaestra.core.contract import factories
+from palaestra.core.contract.catalog import by_page
+from palaestra.core.contract.file_keywords import hold_files, refusal
+from palaestra.core.contract.keywords import declared_words, nearest
 from palaestra.core.interrupts import Hold
-from palaestra.core.keywords import declared_words, nearest
 from palaestra.core.run import recipes
-from palaestra.core.spec import factories
-from palaestra.core.spec.catalog import by_page
 from palaestra.game import Game, Page, Row, any_text, check_count, check_flag, check_word
+from palaestra.games import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
 
 if TYPE_CHECKING:
     from palaestra.core.run.simulation import Simulation
@@ -174,7 +174,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
     """The rules of an id, and the parameters among the keywords.
 
     The same structural keywords give the same `Game`, whose world is read-only (see
-    `palaestra.core.spec.factories.make`).
+    `palaestra.core.contract.factories.make`).
 
     Raises:
         TypeError: A keyword that neither the factory nor the rules know; suggests the near one.
@@ -185,7 +185,7 @@ def make_game(id: str, **keywords: Any) -> tuple[Game, dict[str, float]]:
 
 def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, Any]]:
     """The rules, the form of their observations (``"flat"`` or ``"dict"``), and the parameters among the keywords."""
-    from palaestra.core.spec.fields import unknown_keyword
+    from palaestra.core.contract.fields import unknown_keyword
 
     entry = row(id)
     factory = factories.load(entry.factory)

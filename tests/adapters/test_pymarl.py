@@ -12,7 +12,7 @@ import palaestra
 from palaestra import registry
 from palaestra.adapters import epymarl
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.contract.actions import ActionError
 from palaestra.replay import load, verify
 
 PONG, ARENA, TAG = "palaestra/TeamPong-v0", "palaestra/ArenaDuel2v2-v0", "palaestra/TeamTag-v0"

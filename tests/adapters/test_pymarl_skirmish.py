@@ -9,7 +9,7 @@ import pytest
 
 from palaestra import registry
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
-from palaestra.skirmish import maps
+from palaestra.games.skirmish import maps
 
 IDS = [row.id for row in registry.ROWS.values() if row.family == "skirmish" and row.id.startswith("palaestra/")]
 THREE, LATE, DUEL = "palaestra/Skirmish-3m-v0", "palaestra/SkirmishUnshaped-Late-v0", "palaestra/SkirmishDuel-v0"

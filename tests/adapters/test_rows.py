@@ -15,8 +15,8 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 import palaestra
 from palaestra import zoo
 from palaestra.adapters.rows import rows
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice, Continuous, Field, Game, Role
 from palaestra.players.padding import ActionPadding, common_action
 

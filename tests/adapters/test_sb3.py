@@ -15,8 +15,8 @@ from games import body_game, reach, size_game  # noqa: F401 (they register their
 
 import palaestra
 from palaestra import registry
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice, Continuous, Field, Game, Role
 
 pytest.importorskip("stable_baselines3")

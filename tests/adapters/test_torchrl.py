@@ -20,9 +20,9 @@ from gymnasium.vector import AutoresetMode
 
 import palaestra
 from palaestra import zoo
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice, Field, Game, Role
 
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]

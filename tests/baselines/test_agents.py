@@ -17,7 +17,7 @@ from games import body_game, depot, duel, relay
 from palaestra import registry
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Choice, Game
-from palaestra.pursuit import graph_pursuit
+from palaestra.games.pursuit import graph_pursuit
 from palaestra_baselines.common.agents import Roster, keywords, two_team_roster
 
 PONG, TAG = "palaestra/TeamPong-v0", "palaestra/TeamTag-2v2-v0"

@@ -12,7 +12,7 @@ pytest.importorskip("tyro")
 import torch
 
 from palaestra import registry
-from palaestra.skirmish.observe import STATE
+from palaestra.games.skirmish.observe import STATE
 from palaestra_baselines.mappo import Critic, UnitCritic, ValueScale
 
 

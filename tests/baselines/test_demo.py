@@ -20,7 +20,7 @@ from replay.test_page import read
 import palaestra
 from palaestra import registry
 from palaestra.evaluation.ratings import wilson_interval
-from palaestra.ucav.acmi import read_acmi
+from palaestra.games.ucav.acmi import read_acmi
 from palaestra_baselines import demo, family_demo
 
 QUICK = ("--matches", "2", "--inner-loop", "pid", "--cone-half-angle-deg", "30", "--quiet")

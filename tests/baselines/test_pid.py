@@ -14,7 +14,7 @@ pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselin
 import palaestra_assets
 from palaestra.core.files import FileError
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.ucav.autopilot import GAINS, Gains
+from palaestra.games.ucav.autopilot import GAINS, Gains
 from palaestra_baselines import pid
 from palaestra_baselines.common.run_folder import lock
 

@@ -15,7 +15,7 @@ pytest.importorskip("tyro")
 
 
 import palaestra
-from palaestra.ucav.inner_loop import TRACKING, load_inner_loop
+from palaestra.games.ucav.inner_loop import TRACKING, load_inner_loop
 from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
 from palaestra_baselines.common.run_folder import read_rows

@@ -19,7 +19,7 @@ import palaestra_assets
 from learning import figures, tracking_figures
 from learning.drawing import read_table
 from learning.figures import FigureArgs
-from palaestra.ucav.inner_loop import load_inner_loop
+from palaestra.games.ucav.inner_loop import load_inner_loop
 from palaestra_baselines import pid, ppo_tracking
 from palaestra_baselines.common.many_runs import continued, finished, mark_finished
 from palaestra_baselines.ppo_tracking import evaluation_flights

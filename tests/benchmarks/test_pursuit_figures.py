@@ -26,7 +26,7 @@ from palaestra_baselines.common.agents import keywords
 pytestmark = pytest.mark.usefixtures("rules_do_not_change")
 
 PATH = "test/GraphPursuit-Path-v0"
-palaestra.register(PATH, "palaestra.pursuit.graph_pursuit:game", family="test", graph="grid:3x3")
+palaestra.register(PATH, "palaestra.games.pursuit.graph_pursuit:game", family="test", graph="grid:3x3")
 SOLVED = ("order=alternating", "starts=winnable", "solve=True", "horizon=24")
 SMALL = {"evaluations": 2, "lanes": 8, "warmup_steps": 40, "batch_size": 8, "replay_size": 80, "matches": 8}
 FEW = {"evaluations": 2, "lanes": 8, "rollout": 8, "matches": 8}

@@ -15,7 +15,7 @@ import team_speed
 from measurement import NotHere
 from palaestra import registry
 from palaestra.cli.measure import Benchmark, Timing
-from palaestra.pursuit.graphs import class_of, read
+from palaestra.games.pursuit.graphs import class_of, read
 
 
 def played(per_second: float, size: float = 4096) -> Timing:

@@ -9,8 +9,8 @@ import pytest
 import search_speed as search
 import speed
 from palaestra import registry
+from palaestra.adapters.retrieval_server import Server
 from palaestra.cli.measure import Benchmark, Timing
-from palaestra.search.server import Server
 
 SMALL: dict[str, Any] = {"passages": 300}
 

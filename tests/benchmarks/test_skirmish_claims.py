@@ -17,8 +17,8 @@ from measurement import Measurement
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.evaluation import MatchTable
 from palaestra.evaluation.matches import MATCH
-from palaestra.skirmish import games, maps
-from palaestra.skirmish.orders import EAST, FIRST, STOP
+from palaestra.games.skirmish import games, maps
+from palaestra.games.skirmish.orders import EAST, FIRST, STOP
 
 
 def table(wins: int, losses: int, draws: int = 0) -> MatchTable:

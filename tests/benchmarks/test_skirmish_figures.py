@@ -23,7 +23,7 @@ from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, keywords
 
 BATTLE = "test/Skirmish-3m-v0"
-palaestra.register(BATTLE, "palaestra.skirmish.games:battle", family="test", map="3m")
+palaestra.register(BATTLE, "palaestra.games.skirmish.games:battle", family="test", map="3m")
 SMALL = {"evaluations": 2, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400, "matches": 8}
 ENTRIES = (Entry("3m", "vdn", 320, bar=0.9, weights="learnt", arguments=SMALL),)
 ALL_ENTRIES = [entry for group in GROUPS for entry in GROUPS[group]]

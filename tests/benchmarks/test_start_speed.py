@@ -14,7 +14,7 @@ from processes import ChildError, Installation, start, this_installation
 
 CARTPOLE = "palaestra/CartPole-v0"
 SIZES = "games.two_team:game"
-BODIES = "palaestra.calibration.cartpole:game"
+BODIES = "palaestra.games.calibration.cartpole:game"
 
 
 def answer(wall_s: float, *lines: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv, CartPoleVectorE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.calibration import cartpole
+from palaestra.core.contract.spaces import box_space
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec.spaces import box_space
+from palaestra.games.calibration import cartpole
 
 pytestmark = pytest.mark.jitless
 

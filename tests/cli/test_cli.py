@@ -103,7 +103,7 @@ def test_it_runs_as_a_module():
 
 def test_the_console_script_finds_modules_of_the_current_folder(tmp_path: Path):
     (tmp_path / "my_game.py").write_text(
-        "import palaestra\npalaestra.register('mine/Duel-v0', 'palaestra.teams.pong:game')\n"
+        "import palaestra\npalaestra.register('mine/Duel-v0', 'palaestra.games.teams.pong:game')\n"
     )
     (script,) = entry_points(group="console_scripts", name="palaestra")
     without_folder = "sys.path[:] = [entry for entry in sys.path if entry not in ('', os.getcwd())]"
@@ -156,7 +156,7 @@ def test_a_short_name_without_a_version_is_the_newest():
 
 def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "other_games.py").write_text(
-        "import palaestra\npalaestra.register('other/Rope-v3', 'palaestra.calibration.cartpole:game')\n"
+        "import palaestra\npalaestra.register('other/Rope-v3', 'palaestra.games.calibration.cartpole:game')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     try:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from games import two_team, two_team_homogeneous
 
-from palaestra.calibration import cartpole
 from palaestra.cli.keyboard import FULL_SWING_S, RESERVED, REST_KEY, Hands, Keyboard, bind
 from palaestra.game import Choice, Continuous, Field, Game, Role
+from palaestra.games.calibration import cartpole
 
 RAID, MELEE, CARTPOLE = two_team.game(), two_team_homogeneous.game(), cartpole.game()
 

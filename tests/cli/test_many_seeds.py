@@ -259,7 +259,7 @@ def test_runs_whose_processes_are_killed_go_on_and_are_those_of_one_process(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_pong.py").write_text(
-        "import palaestra\npalaestra.register('mine/Pong-v0', 'palaestra.teams.pong:game')"
+        "import palaestra\npalaestra.register('mine/Pong-v0', 'palaestra.games.teams.pong:game')"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     small = "--total-steps 2000 --lanes 16 --warmup-steps 100 --batch-size 16 --hidden 8 --evaluations 20 --matches 8"

@@ -9,8 +9,8 @@ import pytest
 
 from palaestra.cli.play import Session
 from palaestra.core.compile.linker import record_view
-from palaestra.skirmish.orders import AIM, EAST, FIRST, NORTH, SOUTH, STOP
-from palaestra.skirmish.render import view_of_match
+from palaestra.games.skirmish.orders import AIM, EAST, FIRST, NORTH, SOUTH, STOP
+from palaestra.games.skirmish.render import view_of_match
 
 pytest.importorskip("PIL")
 ID = "palaestra/Skirmish-3m-v0"

@@ -117,7 +117,9 @@ def test_a_preset_of_ones_own_is_asked_too(ask, run, refused, tmp_path: Path):
     passages, asked = tmp_path / "passages.jsonl", tmp_path / "questions.jsonl"
     passages.write_text(json.dumps({"id": "a", "contents": '"Cats"\nA cat sat on a mat in Ürümqi.'}) + "\n")
     asked.write_text(json.dumps({"question": "Where sat a cat?", "answer": "Ürümqi", "gold": ["a"]}) + "\n")
-    palaestra.register("test/Cats-v0", "palaestra.search.search_qa:game", world=str(passages), questions=str(asked))
+    palaestra.register(
+        "test/Cats-v0", "palaestra.games.search.search_qa:game", world=str(passages), questions=str(asked)
+    )
     rows, printed = ask("test/Cats-v0", "-n", 2)
     assert [(row["question"], row["answers"]) for row in rows] == [("Where sat a cat?", ["Ürümqi"])]
     assert "test/Cats-v0: split=train has fewer questions, all 1 are written" in printed.err

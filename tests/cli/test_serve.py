@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import palaestra
+from palaestra.adapters.retrieval_server import Server
 from palaestra.cli import serve as serve_command
-from palaestra.search import Index
-from palaestra.search.server import Server
+from palaestra.games.search import Index
 
 SPOKEN = "serve/Spoken-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")

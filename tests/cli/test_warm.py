@@ -37,14 +37,14 @@ def test_the_largest_game_is_compiled_first(compiled: list[str], capsys: pytest.
 
 
 def test_games_that_share_a_kernel_are_compiled_once(compiled: list[str]):
-    first, second = warm.warm([CARTPOLE, "palaestra.calibration.cartpole:game"])
+    first, second = warm.warm([CARTPOLE, "palaestra.games.calibration.cartpole:game"])
     assert compiled == [CARTPOLE]
     assert (first["note"], second["note"]) == ("", f"the kernel of {CARTPOLE}")
     assert second["status"] == "ready"
 
 
 def test_a_game_that_cannot_be_made_does_not_stop_the_others(compiled: list[str]):
-    rows = warm.warm(["a_package_that_nobody_has:game", "palaestra.calibration.cartpole:nothing", CARTPOLE])
+    rows = warm.warm(["a_package_that_nobody_has:game", "palaestra.games.calibration.cartpole:nothing", CARTPOLE])
     assert [row["status"] for row in rows] == ["missing", "failed", "ready"]
 
 

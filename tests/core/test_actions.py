@@ -10,13 +10,13 @@ import pytest
 from games import two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, random_actions, simulation
 
-from palaestra.calibration import cartpole
+from palaestra.core.contract.actions import ActionError
+from palaestra.core.contract.spaces import action_space
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import ActionError
-from palaestra.core.spec.spaces import action_space
 from palaestra.game import Game
+from palaestra.games.calibration import cartpole
 
 pytestmark = pytest.mark.jitless
 

@@ -9,9 +9,9 @@ from games import two_team, two_team_homogeneous
 from games.play import simulation
 from pettingzoo.test import api_test
 
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice, Field, Game, Role
 from palaestra.zoo import grid_soccer_v0, team_matrix_v0
 

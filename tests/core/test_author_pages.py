@@ -13,7 +13,7 @@ PAGES = {
     ROOT / "docs" / "guides" / "wrap_an_engine.md": (
         ROOT / "examples" / "pendulum.py",
         GAMES / "body_game.py",
-        CORE / "spec" / "engines.py",
+        CORE / "contract" / "engines.py",
     ),
 }
 

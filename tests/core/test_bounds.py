@@ -8,9 +8,9 @@ from games.orchard import started
 from games.play import idle_actions
 from gymnasium import spaces
 
-from palaestra.core.spec.actions import idle_words, word_table
-from palaestra.core.spec.fields import bounds, checked_bounds, table_rows
-from palaestra.core.spec.spaces import action_space, box_space, dict_space
+from palaestra.core.contract.actions import idle_words, word_table
+from palaestra.core.contract.fields import bounds, checked_bounds, table_rows
+from palaestra.core.contract.spaces import action_space, box_space, dict_space
 from palaestra.game import Choice, Continuous, Field, Game, Role
 
 pytestmark = pytest.mark.jitless

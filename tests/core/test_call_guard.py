@@ -14,11 +14,11 @@ from games.interrupted import call_interrupted
 from games.play import all_bytes, idle_actions, random_actions
 
 from palaestra.core.compile.reachable import unchanged_rules
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.parameters import ParameterRecords
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.core.spec.actions import ActionError
 
 ENGINES = {"saving": body_game.game(), "logged": logged_pucks.game()}
 N = 3

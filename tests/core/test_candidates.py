@@ -10,8 +10,8 @@ from games.orchard import GOODS, ROOM, started
 from games.play import idle_actions
 from gymnasium import spaces
 
-from palaestra.core.spec.fields import table_rows
-from palaestra.core.spec.spaces import action_space
+from palaestra.core.contract.fields import table_rows
+from palaestra.core.contract.spaces import action_space
 from palaestra.game import Choice, Field, Game, Role, offer
 
 pytestmark = pytest.mark.jitless

@@ -11,14 +11,14 @@ from games import duel, two_team, two_team_homogeneous
 from games.play import all_bytes, simulation
 from gymnasium import spaces
 
-from palaestra.calibration import cartpole
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.joint_choices import JointChoices
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice, Field, Game, Role
+from palaestra.games.calibration import cartpole
 
 PAIRS = duel.game(players=2)
 SIGHT = (Field("turn", (), 0, 1),)

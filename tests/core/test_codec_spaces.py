@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from palaestra.core.spec.codec_spaces import LONGEST_JUNK
+from palaestra.core.contract.codec_spaces import LONGEST_JUNK
 from palaestra.game import GraphSpace, TextSpace
 
 CHARSETS = [string.ascii_lowercase, frozenset("]^-\\a.["), "äö€𝄞", "x"]

@@ -11,11 +11,11 @@ from games import duel, two_team
 from games.play import simulation
 
 import palaestra
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import AgentView, Game, Role, TextSpace
 from palaestra.testing.snapshot_view import unlike
 

@@ -13,12 +13,12 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from pettingzoo.test import parallel_api_test
 
-from palaestra.calibration import cartpole
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.game import offer
+from palaestra.games.calibration import cartpole
 
 pytestmark = pytest.mark.jitless
 

@@ -21,10 +21,10 @@ from games import two_team
 import palaestra
 from palaestra import registry
 from palaestra.core.compile.linker import link
+from palaestra.core.contract import factories
+from palaestra.core.contract.factories import make
+from palaestra.core.contract.worlds import read_only
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.core.spec import factories
-from palaestra.core.spec.factories import make
-from palaestra.core.spec.worlds import read_only
 from palaestra.game import Choice, Field, Game, Role
 
 ID = "test/Made-v0"

@@ -6,8 +6,8 @@ from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.core.spec.fields import action_dtype, parameter_dtype, record_dtype, table_rows
-from palaestra.core.spec.spaces import action_space, box_space, dict_space
+from palaestra.core.contract.fields import action_dtype, parameter_dtype, record_dtype, table_rows
+from palaestra.core.contract.spaces import action_space, box_space, dict_space
 from palaestra.game import Choice, Continuous, Field, Parameter
 
 PILOT = (

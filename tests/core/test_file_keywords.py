@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from games.named_level import named_level
 
-from palaestra.core.file_keywords import LOOKS, may_name, parse_json, plain_file, refusal, with_contents
+from palaestra.core.contract.file_keywords import LOOKS, may_name, parse_json, plain_file, refusal, with_contents
+from palaestra.core.contract.keywords import declared_words
 from palaestra.core.files import FileError, TextFile
-from palaestra.core.keywords import declared_words
 from palaestra.game import any_text, names_files, shares_keywords
 
 PLAIN = ("3m", "smac-4.10", "grid:10x10", "dungeons:2x60:7", "mix:0.5", "", "red", "two words", "6x1", "a: b")

@@ -62,7 +62,7 @@ def test_the_interpreted_twin_gives_the_same_bits(interpreted: dict[str, Any], n
 
 @compares
 def test_a_plain_processor_gives_the_same_bits(tmp_path):
-    cartpole = "palaestra.calibration.cartpole"
+    cartpole = "palaestra.games.calibration.cartpole"
     generic = python(HASH, cartpole, "200", NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR=str(tmp_path))
     assert generic == match_hash(cartpole, 200)
 

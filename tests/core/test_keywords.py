@@ -13,7 +13,7 @@ from games.play import simulation
 
 import palaestra
 from palaestra.core.compile.batch_loop import CALLER
-from palaestra.core.keywords import nearest, picked_lanes
+from palaestra.core.contract.keywords import nearest, picked_lanes
 from palaestra.game import Game, check_count, check_flag, check_template, check_word, shares_keywords
 from palaestra.registry import make_game
 

@@ -10,7 +10,7 @@ from games import body_game, logged_pucks, orchard
 from games.play import all_bytes, idle_actions, leaves, random_actions, seen_bytes, simulation
 
 import palaestra
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.contract.actions import ActionError
 from palaestra.replay import Recorder, frames, verify
 
 N, DECISIONS = 5, 24

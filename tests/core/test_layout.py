@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaestra.core.spec import packing
-from palaestra.core.spec.actions import word_table
+from palaestra.core.contract import packing
+from palaestra.core.contract.actions import word_table
 from palaestra.game import Choice, Field, Game, Role, Table
 
 

@@ -8,8 +8,8 @@ from games.two_team import LATE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palaestra.core.contract.spaces import box_space, dict_space
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.spaces import box_space, dict_space
 from palaestra.game import Choice, Field, Game, Role
 
 pytestmark = pytest.mark.jitless

@@ -14,12 +14,12 @@ import pytest
 from games import duel, two_team_homogeneous
 from games.play import all_bytes, random_actions
 
-from palaestra.calibration import cartpole
 from palaestra.core.compile import compiler, disk_cache, linker
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Choice, Field, Game, Role
+from palaestra.games.calibration import cartpole
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 

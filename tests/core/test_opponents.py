@@ -10,14 +10,14 @@ from games import depot, two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, random_actions, simulation
 from games.two_team import FIGHTER, IDLER, RUNNER
 
-from palaestra.calibration import cartpole
 from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import SUFFIXES, resolve
-from palaestra.core.spec.actions import ActionError
+from palaestra.games.calibration import cartpole
 
 pytestmark = pytest.mark.jitless
 

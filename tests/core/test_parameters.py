@@ -10,8 +10,8 @@ from games.play import all_bytes, idle_actions, random_actions, simulation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palaestra.core.contract.fields import table_rows
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import table_rows
 from palaestra.game import Parameter
 
 pytestmark = pytest.mark.jitless

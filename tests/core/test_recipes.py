@@ -22,9 +22,9 @@ from games import size_game, two_team
 
 from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
+from palaestra.core.contract import factories
+from palaestra.core.contract.factories import make
 from palaestra.core.run import recipes
-from palaestra.core.spec import factories
-from palaestra.core.spec.factories import make
 from palaestra.game import Game
 
 

@@ -9,7 +9,7 @@ from games import duel
 from games.play import simulation
 
 from palaestra import exact
-from palaestra.core.short_repr import short_repr
+from palaestra.core.files.short_repr import short_repr
 
 
 @dataclasses.dataclass

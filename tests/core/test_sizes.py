@@ -13,11 +13,11 @@ from games.play import all_bytes, idle_actions, leaves, random_actions, seen_byt
 from gymnasium import spaces
 
 from palaestra.core.compile.linker import jit_disabled, link
+from palaestra.core.contract.spaces import action_space, box_space
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.run.workers import ProcessSimulation
-from palaestra.core.spec.spaces import action_space, box_space
 
 pytestmark = pytest.mark.jitless
 

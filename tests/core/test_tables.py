@@ -8,8 +8,8 @@ from games.orchard import started
 from games.play import idle_actions
 from gymnasium import spaces
 
-from palaestra.core.spec.fields import bounds, checked_bounds, record_dtype, table_rows, values_of
-from palaestra.core.spec.spaces import box_space, dict_space
+from palaestra.core.contract.fields import bounds, checked_bounds, record_dtype, table_rows, values_of
+from palaestra.core.contract.spaces import box_space, dict_space
 from palaestra.game import Choice, Field, Game, Role, Table
 
 pytestmark = pytest.mark.jitless

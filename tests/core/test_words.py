@@ -12,9 +12,9 @@ from gymnasium.vector import AutoresetMode
 from palaestra import registry
 from palaestra.adapters.rows import rows
 from palaestra.core.compile.batch_loop import CALLER, MIX
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Game, Parameter
 from palaestra.wrappers import SelfPlayPool
 

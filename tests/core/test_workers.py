@@ -9,10 +9,10 @@ import pytest
 from games import two_team
 from games.play import all_bytes, idle_actions, leaves, random_actions
 
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.run import worker_pool
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.workers import ProcessSimulation, WorkerError
-from palaestra.core.spec.actions import ActionError
 
 GAME = two_team.game()
 N = 5

@@ -9,7 +9,7 @@ from games import depot, orchard
 from games.orchard import started
 from games.play import idle_actions, simulation
 
-from palaestra.core.spec.fields import table_rows
+from palaestra.core.contract.fields import table_rows
 from palaestra.game import Choice, Field, Role
 
 pytestmark = pytest.mark.jitless

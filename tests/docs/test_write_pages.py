@@ -13,7 +13,7 @@ from testing.planting import DUEL, HALF_DOCUMENTED
 import palaestra
 import write_pages as docs
 from palaestra import pages, registry
-from palaestra.core.spec.fields import table_rows
+from palaestra.core.contract.fields import table_rows
 from palaestra.game import Page, Preset, Row, presets
 
 HOUSE = Path(__file__).parents[2]

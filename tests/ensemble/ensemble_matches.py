@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import make_batch
-from palaestra.ensemble.ensemble_rules import SECOND_SHARE
+from palaestra.games.ensemble.ensemble_rules import SECOND_SHARE
 
 ONE, EXPERTS = "palaestra/LLMEnsemble-v0", "palaestra/LLMEnsemble-Multi-v0"
 K, D, V, SPANS, SPAN_TOKENS = 3, 5, 24, 6, 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ensemble.ensemble_matches import SPANS, K, started
 
-from palaestra.ensemble.ensemble_render import RIGHT, WRONG, cell_color, draw, write
+from palaestra.games.ensemble.ensemble_render import RIGHT, WRONG, cell_color, draw, write
 
 pytestmark = pytest.mark.jitless
 

@@ -13,8 +13,8 @@ from reliability.model_folders import write_llama
 from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.ensemble import live_engine, live_game, live_models
-from palaestra.ensemble.live_models import END, Expert, bytes_of_tokens, places_of, tokens_of_all
+from palaestra.games.ensemble import live_engine, live_game, live_models
+from palaestra.games.ensemble.live_models import END, Expert, bytes_of_tokens, places_of, tokens_of_all
 
 ID, EXPERTS = "palaestra/LLMEnsemble-v0", "palaestra/LLMEnsemble-Multi-v0"
 PROMPTS = [
@@ -184,7 +184,7 @@ def test_a_snapshot_goes_on_without_the_engines_memory(match: Any) -> None:
 
 
 def test_pictures_and_texts_show_prompt_answer_and_what_is_written(match: Any) -> None:
-    from palaestra.ensemble.live_render import draw, write
+    from palaestra.games.ensemble.live_render import draw, write
 
     sim = match([Parrot(LETTERS, [" fx", " Px"], 0.6)], 1)
     record = sim.states.view((np.record, sim.states.dtype))[0]

@@ -8,7 +8,7 @@ from ensemble.ensemble_matches import EXPERTS, ONE, SPAN_TOKENS, SPANS, D, K, V,
 
 from palaestra import make_batch, registry
 from palaestra.core.compile.linker import link
-from palaestra.ensemble.llm_ensemble import SKILL
+from palaestra.games.ensemble.llm_ensemble import SKILL
 
 MATCHES = 4096
 jitless = pytest.mark.jitless

@@ -9,7 +9,7 @@ from ensemble.ensemble_matches import ONE, K, dense, started
 
 from palaestra import registry
 from palaestra.core.files import FileError
-from palaestra.ensemble import recordings
+from palaestra.games.ensemble import recordings
 
 C, T, V = 5, 24, 24
 Arrays = dict[str, np.ndarray]

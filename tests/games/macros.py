@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palaestra.game import Game
-from palaestra.ucav import dogfight
+from palaestra.games.ucav import dogfight
 
 
 def game() -> Game:

@@ -6,7 +6,7 @@ from typing import Any
 
 from games.points import started
 
-from palaestra.teams import pong
+from palaestra.games.teams import pong
 
 PAIRS = pong.game()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from palaestra.game import Game
-from palaestra.teams import soccer
+from palaestra.games.teams import soccer
 
 
 def game() -> Game:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from games.points import started
 
-from palaestra.teams import arena_duel
-from palaestra.teams.arena_moves import HOLD
+from palaestra.games.teams import arena_duel
+from palaestra.games.teams.arena_moves import HOLD
 
 DUEL, SPARSE = arena_duel.game(), arena_duel.game("sparse")
 RED_0, RED_1, BLUE_0, BLUE_1 = range(4)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
-from palaestra.mathtext import demonstrations, score_answer
-from palaestra.mathtext.math_codec import MathCodec, parse
-from palaestra.mathtext.math_language import ALGEBRA, ANSWER, ARITH, as_text
-from palaestra.mathtext.score_numbers import read_number
+from palaestra.games.mathtext import demonstrations, score_answer
+from palaestra.games.mathtext.math_codec import MathCodec, parse
+from palaestra.games.mathtext.math_language import ALGEBRA, ANSWER, ARITH, as_text
+from palaestra.games.mathtext.score_numbers import read_number
 
 pytestmark = pytest.mark.jitless
 

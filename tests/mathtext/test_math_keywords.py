@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from palaestra.core.compile.linker import link
-from palaestra.mathtext.math_text import game
+from palaestra.games.mathtext.math_text import game
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from palaestra import make_batch
-from palaestra.mathtext.math_language import as_text
+from palaestra.games.mathtext.math_language import as_text
 
 MANY, SOME = 2048, 64
 

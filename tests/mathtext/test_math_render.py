@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.drawing.colors import BACKGROUND
-from palaestra.mathtext.math_language import SOLUTION_TOKENS
-from palaestra.mathtext.math_render import DONE, LOWER, MARGIN, MIDDLE, RIGHT, UPPER, WRONG, steps_of
+from palaestra.games.mathtext.math_language import SOLUTION_TOKENS
+from palaestra.games.mathtext.math_render import DONE, LOWER, MARGIN, MIDDLE, RIGHT, UPPER, WRONG, steps_of
 
 ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0"
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch
-from palaestra.mathtext import demonstrations, score_answer
-from palaestra.mathtext.math_language import ANSWER, TOKENS, VOCABULARY, as_text
+from palaestra.games.mathtext import demonstrations, score_answer
+from palaestra.games.mathtext.math_language import ANSWER, TOKENS, VOCABULARY, as_text
 from palaestra.testing import check
 
 pytestmark = pytest.mark.jitless

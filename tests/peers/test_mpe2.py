@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.teams import reference, speaker_listener, spread, tag
+from palaestra.games.teams import reference, speaker_listener, spread, tag
 
 pytestmark = pytest.mark.peers
 

@@ -9,8 +9,8 @@ import pytest
 from games import depot, duel, relay, two_team, two_team_homogeneous
 from games.play import simulation
 
-from palaestra.core.spec.action_shapes import accepted_shapes
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.contract.action_shapes import accepted_shapes
+from palaestra.core.contract.actions import ActionError
 from palaestra.players import player_shapes
 
 pytestmark = pytest.mark.jitless

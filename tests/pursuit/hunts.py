@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.pursuit.confront import game as confront_game
-from palaestra.pursuit.graph_pursuit import game
+from palaestra.games.pursuit.confront import game as confront_game
+from palaestra.games.pursuit.graph_pursuit import game
 
 ID = "palaestra/GraphPursuit-v0"
 FREE = -1

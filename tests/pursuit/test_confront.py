@@ -12,10 +12,10 @@ from pursuit.hunts import act, confront, ended, nodes_of, place, wound
 
 from palaestra import make_batch
 from palaestra.core.compile.linker import jit_disabled
-from palaestra.core.spec.actions import ActionError
-from palaestra.pursuit.confront import game
-from palaestra.pursuit.confront_scripts import NAMES
-from palaestra.pursuit.graphs import Graph
+from palaestra.core.contract.actions import ActionError
+from palaestra.games.pursuit.confront import game
+from palaestra.games.pursuit.confront_scripts import NAMES
+from palaestra.games.pursuit.graphs import Graph
 from palaestra.registry import make_parallel
 from palaestra.testing.checks.mirror_checks import walk
 from palaestra.testing.players import Player

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from palaestra.core.contract import factories
 from palaestra.core.files import FileError
-from palaestra.core.spec import factories
-from palaestra.pursuit import families, graph_pursuit
-from palaestra.pursuit.graphs import Graph, from_array, read
+from palaestra.games.pursuit import families, graph_pursuit
+from palaestra.games.pursuit.graphs import Graph, from_array, read
 
 pytestmark = pytest.mark.jitless
 

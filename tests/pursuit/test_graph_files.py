@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from palaestra.core.files import FileError, TextFile
-from palaestra.pursuit import graph_pursuit
-from palaestra.pursuit.graphs import Graph, read
+from palaestra.games.pursuit import graph_pursuit
+from palaestra.games.pursuit.graphs import Graph, read
 from palaestra.replay import load, record, verify
 
 nx = pytest.importorskip("networkx")

@@ -13,9 +13,9 @@ import pytest
 
 import palaestra_assets
 from palaestra.core.files import FileError
-from palaestra.pursuit import families, graphs
-from palaestra.pursuit.graph_ground import exits_of
-from palaestra.pursuit.graphs import Graph, read
+from palaestra.games.pursuit import families, graphs
+from palaestra.games.pursuit.graph_ground import exits_of
+from palaestra.games.pursuit.graphs import Graph, read
 
 pytestmark = pytest.mark.jitless
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from palaestra.core.compile.linker import jit_disabled
-from palaestra.pursuit.graph_pursuit import CAPTURED, ESCAPED
-from palaestra.pursuit.solver import NEVER
+from palaestra.games.pursuit.graph_pursuit import CAPTURED, ESCAPED
+from palaestra.games.pursuit.solver import NEVER
 from pursuit_claims import OPTIMAL, SCRIPTS, Matches, play_all_starts
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="thousands of decisions")

@@ -11,7 +11,7 @@ from pursuit.hunts import ID, ended, go, hunt, nodes_of, place
 
 from palaestra import make_batch
 from palaestra.core.compile.linker import jit_disabled, link
-from palaestra.pursuit.graph_pursuit import game
+from palaestra.games.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
 compiles = pytest.mark.skipif(jit_disabled(), reason="kernels are plain functions")

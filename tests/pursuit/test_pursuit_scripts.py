@@ -10,7 +10,7 @@ from pursuit.hunts import hunt, nodes_of, place
 
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.exact import pursuit
-from palaestra.pursuit.solver import NEVER
+from palaestra.games.pursuit.solver import NEVER
 
 pytestmark = pytest.mark.jitless
 

@@ -12,7 +12,7 @@ from pursuit.hunts import go, hunt, place
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.pursuit.graph_pursuit import game
+from palaestra.games.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
 

@@ -17,8 +17,8 @@ from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.files import FileError
 from palaestra.exact import pursuit
 from palaestra.exact.positions import enumerate_positions
-from palaestra.pursuit.graph_pursuit import game
-from palaestra.pursuit.graphs import Graph, read
+from palaestra.games.pursuit.graph_pursuit import game
+from palaestra.games.pursuit.graphs import Graph, read
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="hundreds of matches")
 

@@ -9,7 +9,7 @@ import pytest
 from pursuit.hunts import ID
 
 from palaestra import exact
-from palaestra.pursuit.solver import NEVER
+from palaestra.games.pursuit.solver import NEVER
 
 GAMMA = 0.9
 ALTERNATING = [("path:4", 1, ()), ("cycle:9", 1, (4,)), ("path:6", 2, (0,)), ("grid:3x3", 2, ())]

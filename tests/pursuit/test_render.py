@@ -14,12 +14,12 @@ from palaestra.cli.play import Session
 from palaestra.core.compile.linker import record_view
 from palaestra.drawing.colors import PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game, Parameter
-from palaestra.pursuit import graph_pursuit
-from palaestra.pursuit.graph_background import FOOTER, HEADER, MARGIN, WIDTH, GraphBackground, background_of
-from palaestra.pursuit.graph_ground import ground_of
-from palaestra.pursuit.graph_render import click, draw, seats, write
-from palaestra.pursuit.graphs import Graph, read
-from palaestra.pursuit.layouts import MOST_PAIRED, lay_out, places_of
+from palaestra.games.pursuit import graph_pursuit
+from palaestra.games.pursuit.graph_background import FOOTER, HEADER, MARGIN, WIDTH, GraphBackground, background_of
+from palaestra.games.pursuit.graph_ground import ground_of
+from palaestra.games.pursuit.graph_render import click, draw, seats, write
+from palaestra.games.pursuit.graphs import Graph, read
+from palaestra.games.pursuit.layouts import MOST_PAIRED, lay_out, places_of
 
 pytestmark = pytest.mark.jitless
 

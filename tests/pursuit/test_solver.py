@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.pursuit import solver
-from palaestra.pursuit.graphs import Graph, read
-from palaestra.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
+from palaestra.games.pursuit import solver
+from palaestra.games.pursuit.graphs import Graph, read
+from palaestra.games.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
 from pursuit_claims import CAPTURES, COPS
 
 Position = tuple[int, ...]

@@ -15,11 +15,11 @@ from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.run.simulation import Simulation
-from palaestra.mathtext.math_codec import MathCodec
-from palaestra.mathtext.math_language import CLOSE, MINUS
-from palaestra.pursuit.codec import GraphCodec
-from palaestra.search.examiner_codec import ExaminerCodec
-from palaestra.search.turn_codec import TurnCodec
+from palaestra.games.mathtext.math_codec import MathCodec
+from palaestra.games.mathtext.math_language import CLOSE, MINUS
+from palaestra.games.pursuit.codec import GraphCodec
+from palaestra.games.search.examiner_codec import ExaminerCodec
+from palaestra.games.search.turn_codec import TurnCodec
 
 # -- what an action says -----------------------------------------------------------------------------------------------
 

@@ -36,8 +36,8 @@ def write_corpus(folder: Path) -> None:
 
 def write_index(folder: Path) -> None:
     """A saved index whose passages have ids."""
-    from palaestra.search import Index
-    from palaestra.search.corpus import Passages
+    from palaestra.games.search import Index
+    from palaestra.games.search.corpus import Passages
 
     Index(Passages(TEXTS, ["a", "b", "c", "d"])).save(folder)
 

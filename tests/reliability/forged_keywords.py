@@ -69,12 +69,12 @@ FOREIGN_NAMES = (
 )
 """Names that are no keywords of a factory."""
 BESIDE: dict[str, dict[str, Any]] = {
-    "palaestra.search.search_qa:game": {"world": "example"},
-    "palaestra.ucav.pursuit:game": {"commands": "macro"},
-    "palaestra.ucav.dogfight:game": {"commands": "macro"},
-    "palaestra.search.examiner:game": {"form": "text"},
-    "palaestra.mathtext.math_text:game": {"form": "text"},
-    "palaestra.ensemble.llm_ensemble:game": {"live": [CANARY]},
+    "palaestra.games.search.search_qa:game": {"world": "example"},
+    "palaestra.games.ucav.pursuit:game": {"commands": "macro"},
+    "palaestra.games.ucav.dogfight:game": {"commands": "macro"},
+    "palaestra.games.search.examiner:game": {"form": "text"},
+    "palaestra.games.mathtext.math_text:game": {"form": "text"},
+    "palaestra.games.ensemble.llm_ensemble:game": {"live": [CANARY]},
 }
 """Keywords of ours that others depend on."""
 PONG = "palaestra/TeamPong-v0"
@@ -110,7 +110,7 @@ class Forgery:
 def factories_of_ours() -> dict[str, tuple[str, Any, dict[str, Any]]]:
     """The first id of each factory, the factory, and the keywords that its others depend on."""
     from palaestra import registry
-    from palaestra.core.spec import factories
+    from palaestra.core.contract import factories
 
     found: dict[str, tuple[str, Any, dict[str, Any]]] = {}
     for row in list(registry.ROWS.values()):
@@ -127,7 +127,7 @@ def keywords_of_ours(every: int) -> Iterator[tuple[str, str, str, Any, dict[str,
     Args:
         every: Keywords that are not declared to name files get every so manieth value, the others all.
     """
-    from palaestra.core.keywords import declared_words
+    from palaestra.core.contract.keywords import declared_words
 
     for place, (id, factory, beside) in factories_of_ours().items():
         for number, name in enumerate(inspect.signature(factory).parameters):

@@ -65,7 +65,7 @@ def use_model(folder: Path) -> None:
     """As an expert of LLMEnsemble, and as a policy that learns."""
     if not HAS_LIBRARIES:
         return _check(folder, False)
-    from palaestra.ensemble.live_models import load_expert
+    from palaestra.games.ensemble.live_models import load_expert
     from palaestra_baselines.common.lm.hf_model import HFModel, TextTurns, check_same_tokens
 
     load_expert(folder).distribution(b"a cat " + b"x" * 40)
@@ -77,7 +77,7 @@ def use_embedder(folder: Path) -> None:
     """As the retriever of SearchQA."""
     if not HAS_LIBRARIES:
         return _check(folder, True)
-    from palaestra.search import DenseIndex
+    from palaestra.games.search import DenseIndex
 
     DenseIndex(["a cat", "a dog"], folder).search("cat", 1)
 
@@ -92,7 +92,7 @@ def _check(folder: Path, sentences: bool) -> None:
 
 def use_corpus(folder: Path) -> None:
     """As a world of SearchQA, and as what is served."""
-    from palaestra.search import corpora
+    from palaestra.games.search import corpora
 
     if '"context"' in (text := _beginning(folder / forged_corpora.P)) or '"paragraphs"' in text:
         corpora.read(folder / forged_corpora.P)
@@ -108,8 +108,8 @@ def _beginning(path: Path) -> str:
 
 def use_index(folder: Path) -> None:
     """As what is served."""
-    from palaestra.search import Index
-    from palaestra.search.corpus import ids_of
+    from palaestra.games.search import Index
+    from palaestra.games.search.corpus import ids_of
 
     index = Index.load(folder)
     found, _ = index.search("cat mat dog", 4)
@@ -119,21 +119,21 @@ def use_index(folder: Path) -> None:
 
 def use_prompts(folder: Path) -> None:
     """Reads them."""
-    from palaestra.ensemble.live_game import read_prompts
+    from palaestra.games.ensemble.live_game import read_prompts
 
     read_prompts(folder / "prompts.jsonl")
 
 
 def use_recording(folder: Path) -> None:
     """Reads it."""
-    from palaestra.ensemble.recordings import read_recording
+    from palaestra.games.ensemble.recordings import read_recording
 
     read_recording(folder / "experts.npz", 24)
 
 
 def use_flight(folder: Path) -> None:
     """Reads it."""
-    from palaestra.ucav.acmi import read_acmi
+    from palaestra.games.ucav.acmi import read_acmi
 
     read_acmi(folder / "flight.acmi")
 

@@ -148,7 +148,7 @@ def film(path: Path) -> None:
 def acmi(path: Path) -> None:
     """A flight recording."""
     import palaestra
-    from palaestra.ucav.acmi import write_acmi
+    from palaestra.games.ucav.acmi import write_acmi
 
     sim = palaestra.make_batch(PURSUIT, 1)
     sim.reset(seed=0)

@@ -11,15 +11,15 @@ import pytest
 from palaestra.core.files import FileError
 from palaestra.core.files.model_folder import checked_copy
 from palaestra.core.run.opponents import policy_metadata
-from palaestra.ensemble.live_game import read_prompts
-from palaestra.ensemble.recordings import read_recording
+from palaestra.games.ensemble.live_game import read_prompts
+from palaestra.games.ensemble.recordings import read_recording
+from palaestra.games.pursuit import graphs
+from palaestra.games.search import Index, corpora
+from palaestra.games.skirmish import maps, ruleset
+from palaestra.games.ucav.acmi import read_acmi
+from palaestra.games.ucav.inner_loop import load_inner_loop
 from palaestra.players import onnx_models, sb3_archives
-from palaestra.pursuit import graphs
 from palaestra.replay import file as replay_file
-from palaestra.search import Index, corpora
-from palaestra.skirmish import maps, ruleset
-from palaestra.ucav.acmi import read_acmi
-from palaestra.ucav.inner_loop import load_inner_loop
 from palaestra.wrappers import pool
 
 NAME = "a\x1b[2J\x9b\u202e\u2066\r\nb\x7f\udc80"

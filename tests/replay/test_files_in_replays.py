@@ -16,8 +16,8 @@ import palaestra
 import palaestra_assets
 from palaestra import registry
 from palaestra.cli import main
+from palaestra.core.contract import factories
 from palaestra.core.files import FileError, TextFile
-from palaestra.core.spec import factories
 from palaestra.replay import Recorder, ReplayError, load, record, verify
 
 BATTLE, HUNT, DRAWN = "palaestra/Skirmish-3m-v0", "palaestra/GraphPursuit-v0", "palaestra/SkirmishUnshaped-Maps-v0"

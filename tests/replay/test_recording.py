@@ -14,8 +14,8 @@ from games.interrupted import call_interrupted
 
 import palaestra
 from palaestra.core.compile.reachable import unchanged_rules
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.run.call_guard import InterruptedCallError
-from palaestra.core.spec.actions import ActionError
 from palaestra.replay import Recorder, ReplayError, frames, verify
 
 RAID = "test/Raid-v0"

@@ -12,8 +12,8 @@ import pytest
 
 from palaestra import make_batch
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.robots import ROWS, ma
-from palaestra.robots.engine import Scale, compiled, elements, quiet_log
+from palaestra.games.robots import ROWS, ma
+from palaestra.games.robots.engine import Scale, compiled, elements, quiet_log
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
-from palaestra.robots import hand_open, hand_parts
+from palaestra.games.robots import hand_open, hand_parts
 
 mujoco = pytest.importorskip("mujoco")
 

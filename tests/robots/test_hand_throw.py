@@ -14,10 +14,10 @@ import pytest
 import palaestra_assets
 from palaestra import make_batch, registry
 from palaestra.cli.keyboard import FULL_SWING_S, Hands, bind
+from palaestra.games.robots import hand_parts, hand_throw
+from palaestra.games.robots.hand import BASE, range_of, servos
 from palaestra.replay import load, verify
 from palaestra.replay.provenance import engine_key
-from palaestra.robots import hand_parts, hand_throw
-from palaestra.robots.hand import BASE, range_of, servos
 from palaestra.testing import check
 
 mujoco = pytest.importorskip("mujoco")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch
-from palaestra.robots import ma
+from palaestra.games.robots import ma
 
 mujoco = pytest.importorskip("mujoco")
 

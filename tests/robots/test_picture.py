@@ -10,8 +10,8 @@ import pytest
 from games.play import python
 
 from palaestra import make_batch
-from palaestra.robots import ma
-from palaestra.robots.picture import cast, picture
+from palaestra.games.robots import ma
+from palaestra.games.robots.picture import cast, picture
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
+from palaestra.games.robots import menagerie, quad_parts, quad_sight
+from palaestra.games.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, quad_spec
 from palaestra.pages import page
-from palaestra.robots import menagerie, quad_parts, quad_sight
-from palaestra.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, quad_spec
 
 mujoco = pytest.importorskip("mujoco")
 

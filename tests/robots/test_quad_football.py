@@ -11,7 +11,7 @@ import pytest
 from palaestra import make_batch, registry
 from palaestra.core.compile.linker import link
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_football
+from palaestra.games.robots import quad_football
 
 pytest.importorskip("mujoco")
 

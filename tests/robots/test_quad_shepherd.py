@@ -12,7 +12,7 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_box, quad_parts, quad_shepherd, quadruped
+from palaestra.games.robots import quad_box, quad_parts, quad_shepherd, quadruped
 
 pytest.importorskip("mujoco")
 

@@ -11,8 +11,8 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
-from palaestra.robots import quad_gate, quad_parts, quad_sight, quad_sumo, quadruped
-from palaestra.robots.quadruped import JOINTS, POSITIONS, RANGES_RAD, STIFFNESS, TORQUES_NM, VELOCITIES
+from palaestra.games.robots import quad_gate, quad_parts, quad_sight, quad_sumo, quadruped
+from palaestra.games.robots.quadruped import JOINTS, POSITIONS, RANGES_RAD, STIFFNESS, TORQUES_NM, VELOCITIES
 
 mujoco = pytest.importorskip("mujoco")
 

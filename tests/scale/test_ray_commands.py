@@ -30,7 +30,7 @@ BENCHMARKS = SCALE.parents[1] / "benchmarks"
 MY_GAME = """
 import numpy as np
 import palaestra
-from palaestra.teams.pong import game
+from palaestra.games.teams.pong import game
 
 palaestra.register("mine/Duel-v0", "my_duel:game")
 still = lambda observations: np.zeros(observations.shape[:2], np.int64)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from search.server_client import TEXTS, TITLES, Client, Connect
 
-from palaestra.search import Index
-from palaestra.search.server import Server
+from palaestra.adapters.retrieval_server import Server
+from palaestra.games.search import Index
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import numpy as np
 from palaestra import make_batch
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.search.examiner_turns import EXAMINER, STUDENT
-from palaestra.search.language import RELATIONS
-from palaestra.search.turn_codec import name_of
+from palaestra.games.search.examiner_turns import EXAMINER, STUDENT
+from palaestra.games.search.language import RELATIONS
+from palaestra.games.search.turn_codec import name_of
 
 ID = "palaestra/Examiner-v0"
 ROLES = ("examiner", "student")

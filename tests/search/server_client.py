@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from palaestra.search.server import Server
+from palaestra.adapters.retrieval_server import Server
 
 TITLES = ["Cats", "Dogs", '"Heroes"', "Empty"]
 TEXTS = ["A cat sat on the mat.", "Dogs bark at a cat,\nat night \u2014 \U0001f415.", "A song about a cat.", ""]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palaestra.search import bm25
+from palaestra.games.search import bm25
 
 pytestmark = pytest.mark.jitless
 

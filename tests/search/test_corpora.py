@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from palaestra.core.contract.keywords import LONGEST_TEMPLATE
 from palaestra.core.files import FileError
-from palaestra.core.keywords import LONGEST_TEMPLATE
-from palaestra.search import corpora, stdlib_docs
-from palaestra.search.corpora import SEVERAL, Question, read, read_passages
-from palaestra.search.library import TOP
-from palaestra.search.turn_codec import LONGEST_TEXT
+from palaestra.games.search import corpora, stdlib_docs
+from palaestra.games.search.corpora import SEVERAL, Question, read, read_passages
+from palaestra.games.search.library import TOP
+from palaestra.games.search.turn_codec import LONGEST_TEXT
 
 pytestmark = pytest.mark.jitless
 

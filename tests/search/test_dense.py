@@ -17,8 +17,8 @@ from palaestra import make_batch
 from palaestra.cli.serve import index_of
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.files import FileError
-from palaestra.search import DenseIndex, dense
-from palaestra.search.search_qa import game
+from palaestra.games.search import DenseIndex, dense
+from palaestra.games.search.search_qa import game
 from palaestra.testing import check
 
 ID = "palaestra/SearchQA-Fictional-v0"

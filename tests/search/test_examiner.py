@@ -24,7 +24,7 @@ from search.examiner_matches import (
 )
 
 from palaestra import make_batch
-from palaestra.search.examiner_turns import (
+from palaestra.games.search.examiner_turns import (
     AMBIGUOUS,
     CIRCULAR,
     EXAMINER,
@@ -38,7 +38,7 @@ from palaestra.search.examiner_turns import (
     TOO_LONG,
     UNREAD,
 )
-from palaestra.search.language import RELATIONS
+from palaestra.games.search.language import RELATIONS
 
 pytestmark = pytest.mark.jitless
 

@@ -22,10 +22,10 @@ from search.examiner_matches import (
 
 from palaestra import make_batch
 from palaestra.core.faces.agent_io import AgentIO
-from palaestra.search.examiner import game
-from palaestra.search.examiner_turns import ASK, EXAMINER, STUDENT
-from palaestra.search.turns import AT_START
-from palaestra.search.turns import STATE as SEARCH_QA_STATE
+from palaestra.games.search.examiner import game
+from palaestra.games.search.examiner_turns import ASK, EXAMINER, STUDENT
+from palaestra.games.search.turns import AT_START
+from palaestra.games.search.turns import STATE as SEARCH_QA_STATE
 from palaestra.testing import check
 
 pytestmark = pytest.mark.jitless

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palaestra.search import generator
+from palaestra.games.search import generator
 
 pytestmark = pytest.mark.jitless
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.search import Index, index
+from palaestra.games.search import Index, index
 
 pytestmark = pytest.mark.jitless
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from palaestra.core.files import FileError
-from palaestra.search import Index, index_files
-from palaestra.search.corpus import Passages, ids_of
+from palaestra.games.search import Index, index_files
+from palaestra.games.search.corpus import Passages, ids_of
 
 pytestmark = pytest.mark.jitless
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.search.scoring import Score, extract_answer, normalize, score
+from palaestra.games.search.scoring import Score, extract_answer, normalize, score
 
 pytestmark = pytest.mark.jitless
 

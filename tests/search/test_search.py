@@ -12,9 +12,9 @@ import pytest
 from palaestra.core.compile.linker import jit_disabled, record_view
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Array, Choice, Field, Game, Role, native
-from palaestra.search import Index, bm25
-from palaestra.search.bm25 import TERM, Postings
-from palaestra.search.vocabulary import Vocabulary
+from palaestra.games.search import Index, bm25
+from palaestra.games.search.bm25 import TERM, Postings
+from palaestra.games.search.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.jitless
 
@@ -188,7 +188,7 @@ def test_words_are_runs_of_letters_and_digits_in_lower_case(text: str, words: li
 def test_many_texts_are_read_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch):
     texts = ["a b", "", "c a", "d", "a"]
     whole = Vocabulary().learn(texts)
-    monkeypatch.setattr("palaestra.search.vocabulary.AT_ONCE", 2)
+    monkeypatch.setattr("palaestra.games.search.vocabulary.AT_ONCE", 2)
     for one, other in zip(Vocabulary().learn(texts), whole, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -201,9 +201,9 @@ def test_the_logarithm_is_exact_to_the_last_bits():
 PROGRAM = """
 import hashlib, sys
 import numpy as np
-import palaestra.search
+import palaestra.games.search
 assert "numba" not in sys.modules
-from palaestra.search import Index
+from palaestra.games.search import Index
 rng = np.random.default_rng(1)
 texts = [" ".join(f"w{int(60 * x**2)}" for x in rng.random(9)) for _ in range(300)]
 numbers, scores = Index(texts).search(texts[:20], k=7)

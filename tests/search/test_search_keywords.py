@@ -8,7 +8,7 @@ import pytest
 
 from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
-from palaestra.search.search_qa import game
+from palaestra.games.search.search_qa import game
 
 LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1.0}
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.search import Index
+from palaestra.games.search import Index
 
 pytestmark = pytest.mark.peers
 

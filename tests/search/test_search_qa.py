@@ -12,11 +12,11 @@ import pytest
 
 from palaestra import make_batch, registry
 from palaestra.core.faces.agent_io import AgentIO
-from palaestra.search import Index, fresh_world, score
-from palaestra.search.language import FIRST_WORD, SECONDS
-from palaestra.search.search_qa import game
-from palaestra.search.turn_codec import TurnCodec, parse
-from palaestra.search.turns import ANSWER, NONE, SEARCH
+from palaestra.games.search import Index, fresh_world, score
+from palaestra.games.search.language import FIRST_WORD, SECONDS
+from palaestra.games.search.search_qa import game
+from palaestra.games.search.turn_codec import TurnCodec, parse
+from palaestra.games.search.turns import ANSWER, NONE, SEARCH
 
 pytestmark = pytest.mark.jitless
 

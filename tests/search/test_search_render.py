@@ -16,9 +16,21 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 from palaestra.core.compile.linker import record_view
 from palaestra.core.run.recipes import ByValue
 from palaestra.drawing.colors import BACKGROUND, PANEL
-from palaestra.search import search_render
-from palaestra.search.search_render import FOUND, LOWER, MIDDLE, PANELS, RIGHT, UPPER, WRONG, card, fit, length_of, wrap
-from palaestra.search.turns import ANSWER, NONE, SEARCH
+from palaestra.games.search import search_render
+from palaestra.games.search.search_render import (
+    FOUND,
+    LOWER,
+    MIDDLE,
+    PANELS,
+    RIGHT,
+    UPPER,
+    WRONG,
+    card,
+    fit,
+    length_of,
+    wrap,
+)
+from palaestra.games.search.turns import ANSWER, NONE, SEARCH
 
 ID = "palaestra/SearchQA-2Hop-v0"
 LONG = "a description without an end " * 60

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from palaestra import make_batch, registry
-from palaestra.search.language import KINDS, YEAR, YEARS
+from palaestra.games.search.language import KINDS, YEAR, YEARS
 
 pytestmark = pytest.mark.slow
 

@@ -14,10 +14,10 @@ from gymnasium import spaces
 from search.server_client import TEXTS, Client, Connect
 
 import palaestra
-from palaestra.search import Index
-from palaestra.search import server as server_module
-from palaestra.search.corpora import read_passages
-from palaestra.search.server import Server
+from palaestra.adapters.retrieval_server import Server
+from palaestra.games.search import Index
+from palaestra.games.search import server as server_module
+from palaestra.games.search.corpora import read_passages
 
 SPOKEN, GAUGE = "search/Spoken-v0", "search/Gauge-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")

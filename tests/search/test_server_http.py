@@ -12,8 +12,9 @@ import gymnasium
 import pytest
 from search.server_client import Client, Connect
 
-from palaestra.search import Index, http_server
-from palaestra.search.server import Server
+from palaestra.adapters import http_server
+from palaestra.adapters.retrieval_server import Server
+from palaestra.games.search import Index
 
 
 def test_health_tells_what_there_is(client: Client):

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from palaestra.search import Index, stdlib_docs, stdlib_entries
-from palaestra.search.vocabulary import split
+from palaestra.games.search import Index, stdlib_docs, stdlib_entries
+from palaestra.games.search.vocabulary import split
 
 DESCRIPTION = re.compile(r"Which function or method has this description: '(.*)'\?")
 OWNER = re.compile(r"Which class of the standard library has the method `(\w+)`\?")

@@ -11,8 +11,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from palaestra.search.scoring import normalize
-from palaestra.search.search_qa import game
+from palaestra.games.search.scoring import normalize
+from palaestra.games.search.search_qa import game
 
 pytestmark = pytest.mark.peers
 

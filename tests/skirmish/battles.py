@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.skirmish import games, ruleset
-from palaestra.skirmish.orders import FIRST, NOTHING, STOP
+from palaestra.games.skirmish import games, ruleset
+from palaestra.games.skirmish.orders import FIRST, NOTHING, STOP
 
 SMAC = ruleset.load("smac-4.10")
 OPEN = ("." * 32,) * 20

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from skirmish.battles import OPEN, Units, decide, life, put, start, unit, write_map
 
-from palaestra.skirmish import games
-from palaestra.skirmish.combat import NOBODY
-from palaestra.skirmish.orders import EAST, FIRST, NOTHING, STOP
+from palaestra.games.skirmish import games
+from palaestra.games.skirmish.combat import NOBODY
+from palaestra.games.skirmish.orders import EAST, FIRST, NOTHING, STOP
 
 BOOST, JUMP_NORTH, JUMP_SOUTH, JUMP_EAST, JUMP_WEST = range(FIRST, FIRST + 5)
 AT_FIRST = FIRST + 5

@@ -12,15 +12,15 @@ from skirmish.battles import Units, at_red, decide, life, put, start, unit, writ
 
 from palaestra import register
 from palaestra.core.compile.linker import jit_disabled
+from palaestra.games.skirmish import games
+from palaestra.games.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
+from palaestra.games.skirmish.combat import NOBODY
+from palaestra.games.skirmish.orders import ATTACK_MOVE, NOTHING, STOP
 from palaestra.registry import make_parallel
-from palaestra.skirmish import games
-from palaestra.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
-from palaestra.skirmish.combat import NOBODY
-from palaestra.skirmish.orders import ATTACK_MOVE, NOTHING, STOP
 
 ID, TURNCOATS = "test/SkirmishLate-v0", "test/SkirmishTurncoats-v0"
-register(ID, "palaestra.skirmish.games:scenario", family="test")
-register(TURNCOATS, "palaestra.skirmish.games:turncoats", family="test")
+register(ID, "palaestra.games.skirmish.games:scenario", family="test")
+register(TURNCOATS, "palaestra.games.skirmish.games:turncoats", family="test")
 compiles = pytest.mark.skipif(jit_disabled(), reason="hundreds of decisions")
 
 MARINE = {"unit": "marine", "at": [5, 10]}

@@ -10,11 +10,11 @@ from skirmish.battles import write_map
 from palaestra import make_batch, register
 from palaestra.core.compile.linker import jit_disabled, link
 from palaestra.game import Choice
-from palaestra.skirmish import battle_records, games, maps
-from palaestra.skirmish.orders import ATTACK_MOVE, EAST, FIRST, NOTHING, STOP
+from palaestra.games.skirmish import battle_records, games, maps
+from palaestra.games.skirmish.orders import ATTACK_MOVE, EAST, FIRST, NOTHING, STOP
 
 ID = "test/Skirmish-v0"
-register(ID, "palaestra.skirmish.games:battle", family="test")
+register(ID, "palaestra.games.skirmish.games:battle", family="test")
 compiles = pytest.mark.skipif(jit_disabled(), reason="thousands of decisions")
 
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from skirmish.battles import at_blue, at_red, decide, fight, life, put, unit
 
-from palaestra.skirmish.battle import BLUE, RED
-from palaestra.skirmish.combat import NOBODY
-from palaestra.skirmish.orders import ATTACK_MOVE, STOP
+from palaestra.games.skirmish.battle import BLUE, RED
+from palaestra.games.skirmish.combat import NOBODY
+from palaestra.games.skirmish.orders import ATTACK_MOVE, STOP
 
 pytestmark = pytest.mark.jitless
 

@@ -12,9 +12,9 @@ from skirmish.battles import OPEN, SMAC, Units, put, start, unit, write_map
 
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.game import Choice
-from palaestra.skirmish import games, maps
-from palaestra.skirmish.battle_records import BLUE, RED
-from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, STOP, WEST
+from palaestra.games.skirmish import games, maps
+from palaestra.games.skirmish.battle_records import BLUE, RED
+from palaestra.games.skirmish.orders import EAST, FIRST, NORTH, NOTHING, STOP, WEST
 from palaestra.testing import check
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="hundreds of decisions")

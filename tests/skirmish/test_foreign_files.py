@@ -13,7 +13,7 @@ import pytest
 
 import palaestra_assets
 from palaestra.core.files import FileError
-from palaestra.skirmish import games
+from palaestra.games.skirmish import games
 
 AT_ONCE_S = 2.0
 """CPU time that a refusal may take on a slow machine."""

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from skirmish.battles import terrain_of
 
-from palaestra.skirmish import maps
-from palaestra.skirmish.battle_records import World
-from palaestra.skirmish.build import Variant, world_of
-from palaestra.skirmish.formation import reachable, stand_around
-from palaestra.skirmish.maps import BattleMap
-from palaestra.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
+from palaestra.games.skirmish import maps
+from palaestra.games.skirmish.battle_records import World
+from palaestra.games.skirmish.build import Variant, world_of
+from palaestra.games.skirmish.formation import reachable, stand_around
+from palaestra.games.skirmish.maps import BattleMap
+from palaestra.games.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
 
 GROUND_32 = np.ones((32, 32), np.uint8)
 

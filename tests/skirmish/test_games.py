@@ -13,9 +13,9 @@ from skirmish.battles import OPEN, SMAC, at_red, decide, life, put, start, unit,
 
 from palaestra import make_batch
 from palaestra.core.compile.linker import jit_disabled
-from palaestra.skirmish import build, games, maps, movement
-from palaestra.skirmish.battle_records import BLUE, RED
-from palaestra.skirmish.orders import EAST, FIRST, NOTHING, STOP
+from palaestra.games.skirmish import build, games, maps, movement
+from palaestra.games.skirmish.battle_records import BLUE, RED
+from palaestra.games.skirmish.orders import EAST, FIRST, NOTHING, STOP
 
 compiles = pytest.mark.skipif(jit_disabled(), reason="hundreds of matches")
 OUTSIDE = -100.0

@@ -18,14 +18,14 @@ import torch
 import palaestra
 from learning.skirmish_figures import GROUPS, Entry, final_row, run_of
 from palaestra.core.compile.batch_loop import RUNNING
-from palaestra.skirmish.orders import NOTHING, STOP
+from palaestra.games.skirmish.orders import NOTHING, STOP
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.flat_networks import Utilities
 from palaestra_baselines.common.rollout import Batch, Collector, Position, Replay, epsilon_greedy
 
 BATTLE = "test/Skirmish-3m-v0"
-palaestra.register(BATTLE, "palaestra.skirmish.games:battle", family="test", map="3m")
+palaestra.register(BATTLE, "palaestra.games.skirmish.games:battle", family="test", map="3m")
 TEAM_OF = torch.zeros(3, dtype=torch.int64)
 
 

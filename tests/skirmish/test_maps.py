@@ -16,9 +16,9 @@ import pytest
 
 import palaestra_assets
 from palaestra.core.files import FileError
-from palaestra.skirmish import maps
-from palaestra.skirmish import ruleset as rulesets
-from palaestra.skirmish.maps import BattleMap
+from palaestra.games.skirmish import maps
+from palaestra.games.skirmish import ruleset as rulesets
+from palaestra.games.skirmish.maps import BattleMap
 
 SMAC = rulesets.load("smac-4.10")
 loaded = functools.cache(maps.load)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from skirmish.battles import at_blue, at_red, decide, fight, put, terrain_of, unit
 
-from palaestra.skirmish.movement import (
+from palaestra.games.skirmish.movement import (
     AIR,
     CLIFF,
     GROUND,
@@ -26,7 +26,7 @@ from palaestra.skirmish.movement import (
     shortest_ways,
     sort_by_x,
 )
-from palaestra.skirmish.orders import ATTACK_MOVE, EAST, NORTH, SOUTH, STOP, WEST
+from palaestra.games.skirmish.orders import ATTACK_MOVE, EAST, NORTH, SOUTH, STOP, WEST
 
 pytestmark = pytest.mark.jitless
 

@@ -16,13 +16,13 @@ from palaestra.core.compile.linker import record_view
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.drawing.colors import SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game
-from palaestra.skirmish import battle, games, maps, render, ruleset
-from palaestra.skirmish.battle_records import NEVER
-from palaestra.skirmish.combat import NOBODY
-from palaestra.skirmish.ground import HEADER, MARGIN, WIDTH
-from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
-from palaestra.skirmish.render import HEAL, click, radius_of, view_of_match, write
-from palaestra.skirmish.unit_icons import describe, initial
+from palaestra.games.skirmish import battle, games, maps, render, ruleset
+from palaestra.games.skirmish.battle_records import NEVER
+from palaestra.games.skirmish.combat import NOBODY
+from palaestra.games.skirmish.ground import HEADER, MARGIN, WIDTH
+from palaestra.games.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
+from palaestra.games.skirmish.render import HEAL, click, radius_of, view_of_match, write
+from palaestra.games.skirmish.unit_icons import describe, initial
 
 SMAC = ruleset.load("smac-4.10")
 SHOT_OF_RED = blend(TEAMS[0], TEXT, 0.35)

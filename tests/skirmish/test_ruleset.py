@@ -15,8 +15,8 @@ import pytest
 
 import palaestra_assets
 from palaestra.core.files import FileError
-from palaestra.skirmish import ruleset as rulesets
-from palaestra.skirmish.ruleset import AIR, GROUND, Unit, attribute_mask
+from palaestra.games.skirmish import ruleset as rulesets
+from palaestra.games.skirmish.ruleset import AIR, GROUND, Unit, attribute_mask
 
 SMAC = rulesets.load("smac-4.10")
 TABLE = rulesets.table(SMAC)

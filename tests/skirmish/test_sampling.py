@@ -13,9 +13,9 @@ from skirmish.battles import SMAC, start, write_groups
 
 from palaestra import make_batch
 from palaestra.core.compile.linker import jit_disabled, record_view
-from palaestra.skirmish import games
-from palaestra.skirmish.battle_records import World
-from palaestra.skirmish.sampling import draw_battle
+from palaestra.games.skirmish import games
+from palaestra.games.skirmish.battle_records import World
+from palaestra.games.skirmish.sampling import draw_battle
 
 ID = "palaestra/SkirmishGen-v0"
 compiles = pytest.mark.skipif(jit_disabled(), reason="compares with compiled rules")

@@ -14,9 +14,9 @@ import pytest
 from skirmish.battles import SMAC, at_red, decide, life, put, write_map
 
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.skirmish import battle_records, games, maps
-from palaestra.skirmish.orders import EAST, FIRST, NORTH, NOTHING, SOUTH, STOP, WEST
-from palaestra.skirmish.smac_view import layout_of, sizes
+from palaestra.games.skirmish import battle_records, games, maps
+from palaestra.games.skirmish.orders import EAST, FIRST, NORTH, NOTHING, SOUTH, STOP, WEST
+from palaestra.games.skirmish.smac_view import layout_of, sizes
 
 MAPS = {
     "3m": ("T", "T", 0, 30, 48, 9),

@@ -9,11 +9,11 @@ from skirmish.battles import Units, at_blue, at_red, fight, put
 
 from palaestra import make_batch, register
 from palaestra.core.compile.linker import jit_disabled
-from palaestra.skirmish import battle_records, maps, tactics
-from palaestra.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
+from palaestra.games.skirmish import battle_records, maps, tactics
+from palaestra.games.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 
 ID = "test/Skirmish-tactics-v0"
-register(ID, "palaestra.skirmish.games:battle", family="test")
+register(ID, "palaestra.games.skirmish.games:battle", family="test")
 NEW = ("kite", "retreat_heal", "split", "surround")
 
 

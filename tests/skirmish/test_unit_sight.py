@@ -9,8 +9,8 @@ import pytest
 from skirmish.battles import SMAC, decide, put, start, unit
 
 from palaestra.game import Choice
-from palaestra.skirmish import games
-from palaestra.skirmish.orders import EAST, FIRST, SOUTH, WEST
+from palaestra.games.skirmish import games
+from palaestra.games.skirmish.orders import EAST, FIRST, SOUTH, WEST
 
 TURNS = 12
 MEANINGS = tuple(f"look_{30 * k}" for k in range(TURNS))

@@ -7,8 +7,8 @@ import pytest
 from games.points import started
 from games.robots import BLUE_0, BLUE_1, DUEL, HIDDEN, LEFT, RED_0, RED_1, RIGHT, SPARSE, UP, duel, play
 
-from palaestra.teams import arena_duel
-from palaestra.teams.arena_moves import ADVANCE, COVER, FLANK, HOLD, NOWHERE
+from palaestra.games.teams import arena_duel
+from palaestra.games.teams.arena_moves import ADVANCE, COVER, FLANK, HOLD, NOWHERE
 
 pytestmark = pytest.mark.jitless
 

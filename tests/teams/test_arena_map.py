@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from palaestra.teams import arena_map
-from palaestra.teams.arena_map import COLUMNS, NODES, OBSTACLES_M, ROBOT_RADIUS_M, SPACING_M
+from palaestra.games.teams import arena_map
+from palaestra.games.teams.arena_map import COLUMNS, NODES, OBSTACLES_M, ROBOT_RADIUS_M, SPACING_M
 
 ARENA = arena_map.build(is_sparse=False)
 AT_M = arena_map.node_positions_m()

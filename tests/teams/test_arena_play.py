@@ -10,8 +10,8 @@ from games.points import assert_mirror_goes_on_as_mirror, played_out, started
 from games.robots import BLUE_1, DUEL, HIDDEN, RED_0, SPARSE, duel, play
 
 from palaestra.evaluation import MatchTable, evaluate
-from palaestra.teams import arena_map
-from palaestra.teams.arena_moves import NOWHERE
+from palaestra.games.teams import arena_map
+from palaestra.games.teams.arena_moves import NOWHERE
 
 ID = "palaestra/ArenaDuel2v2-v0"
 

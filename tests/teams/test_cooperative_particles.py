@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from games.points import RIGHT, STAY, assert_mirror_goes_on_as_mirror, placed, played_out, started
 
-from palaestra.teams import reference, speaker_listener, spread
+from palaestra.games.teams import reference, speaker_listener, spread
 
 SPREAD, SPARSE_SPREAD = spread.game(), spread.game(reward="sparse")
 REFERENCE, SPEAKER = reference.game(), speaker_listener.game()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from games.points import STAY, assert_mirror_goes_on_as_mirror, placed, played_out, started
 
-from palaestra.teams import keep_away
+from palaestra.games.teams import keep_away
 
 DISCRETE, CONTINUOUS = keep_away.game(), keep_away.game(actions="continuous")
 SPARSE = keep_away.game(reward="sparse")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import palaestra
 from palaestra import replay
-from palaestra.teams import matrix
-from palaestra.teams.matrix import payoff_of
+from palaestra.games.teams import matrix
+from palaestra.games.teams.matrix import payoff_of
 
 pytestmark = pytest.mark.jitless
 
@@ -277,7 +277,7 @@ def test_a_table_that_cannot_be_played_is_refused(keywords: Any, message: str):
 def test_a_picture_frames_what_was_chosen_last():
     pytest.importorskip("PIL")
     from palaestra.drawing.colors import SIGNAL, TEAMS
-    from palaestra.teams.render_matrix import cell_center, cell_side
+    from palaestra.games.teams.render_matrix import cell_center, cell_side
 
     sim = started(game="repeated")
     assert not (sim.render(0) == SIGNAL).all(2).any()

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from palaestra.evaluation import evaluate
-from palaestra.teams import matrix
+from palaestra.games.teams import matrix
 
 ID = "palaestra/TeamMatrix-v0"
 TABLES: tuple[Any, ...] = get_args(matrix.Table)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.teams import particles
-from palaestra.teams.particles import DAMPING, MARGIN_M, PERIOD_S, STIFFNESS_N_PER_M
+from palaestra.games.teams import particles
+from palaestra.games.teams.particles import DAMPING, MARGIN_M, PERIOD_S, STIFFNESS_N_PER_M
 
 pytestmark = pytest.mark.jitless
 

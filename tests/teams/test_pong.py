@@ -10,8 +10,8 @@ from games.play import random_actions
 from games.points import assert_mirror_goes_on_as_mirror, author_fields, started
 
 from palaestra.core.rng import opposite_stream
-from palaestra.teams import pong
-from palaestra.teams.pong import DOWN, STAY, UP
+from palaestra.games.teams import pong
+from palaestra.games.teams.pong import DOWN, STAY, UP
 
 pytestmark = pytest.mark.jitless
 

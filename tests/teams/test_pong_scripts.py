@@ -8,8 +8,8 @@ from games.paddles import PAIRS, flying
 from games.points import played_out, started
 
 from palaestra.evaluation import MatchTable, evaluate
-from palaestra.teams import pong
-from palaestra.teams.pong import BACK, DOWN, FRONT, STAY, UP
+from palaestra.games.teams import pong
+from palaestra.games.teams.pong import BACK, DOWN, FRONT, STAY, UP
 
 ID = "palaestra/TeamPong-v0"
 

@@ -6,7 +6,7 @@ from games.play import random_actions
 from games.points import LEFT, RIGHT, STAY, assert_mirror_goes_on_as_mirror, placed, played_out, started
 
 from palaestra.evaluation import evaluate
-from palaestra.teams import push
+from palaestra.games.teams import push
 
 DISCRETE, CONTINUOUS, SPARSE = push.game(), push.game(actions="continuous"), push.game(reward="sparse")
 BOTH_ACTIONS = pytest.mark.parametrize(

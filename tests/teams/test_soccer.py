@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaestra.core.rng import opposite_stream, stream_before
-from palaestra.teams import soccer
-from palaestra.teams.soccer import BACK, FORWARD, NORTH, SOUTH, STAY
+from palaestra.games.teams import soccer
+from palaestra.games.teams.soccer import BACK, FORWARD, NORTH, SOUTH, STAY
 
 pytestmark = pytest.mark.jitless
 
@@ -360,7 +360,7 @@ def test_a_pitch_that_cannot_be_is_refused(keywords: Any, message: str):
 def test_a_picture_shows_the_ball_and_the_players_where_they_are():
     pytest.importorskip("PIL")
     from palaestra.drawing.colors import SIGNAL, TEAMS
-    from palaestra.teams.render_soccer import cell_center, cell_size
+    from palaestra.games.teams.render_soccer import cell_center, cell_size
 
     for cells, holder in (([(2, 1), (1, 3)], 0), ([(0, 4), (3, 0)], 1)):
         picture = position(SINGLES, cells, holder).render(0)

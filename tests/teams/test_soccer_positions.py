@@ -9,7 +9,7 @@ from games.pitch import in_turn
 from games.play import simulation
 
 from palaestra.core.rng import stream_before
-from palaestra.teams import soccer
+from palaestra.games.teams import soccer
 
 GAMES: dict[str, Any] = {
     "singles": soccer.game(),

@@ -12,7 +12,7 @@ from games.play import simulation
 from palaestra import registry
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.evaluation.matches import play_pair
-from palaestra.teams import soccer
+from palaestra.games.teams import soccer
 
 IDS = tuple(f"palaestra/{name}-v0" for name in ("GridSoccer", *(f"TeamGridSoccer-{n}" for n in ("3x3", "3x4", "4x5"))))
 SINGLES: Any = soccer.game()

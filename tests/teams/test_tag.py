@@ -5,8 +5,8 @@ import pytest
 from games.play import random_actions
 from games.points import LEFT, RIGHT, STAY, UP, assert_mirror_goes_on_as_mirror, placed, played_out, started
 
-from palaestra.teams import tag
-from palaestra.teams.tag_mpe import CHASERS, RUNNERS
+from palaestra.games.teams import tag
+from palaestra.games.teams.tag_mpe import CHASERS, RUNNERS
 
 PAIRS, SPARSE, FORCES = tag.game(2, 2), tag.game(2, 2, reward="sparse"), tag.game(2, 2, actions="continuous")
 OBSTACLES = [(-0.2, -0.2), (0.2, 0.2)]

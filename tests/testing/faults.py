@@ -22,7 +22,7 @@ from testing.planting import (
     rule,
 )
 
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.contract.actions import ActionError
 from palaestra.testing import Subject
 
 # -- Gymnasium's and PettingZoo's own ----------------------------------------------------------------------------------

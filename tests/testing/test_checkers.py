@@ -28,10 +28,10 @@ OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 FIRST = list({registry.ROWS[id].factory: id for id in reversed(OURS)}.values())
 """The first id of each factory."""
 CHECKERS = ("gymnasium_check_env", "pettingzoo_parallel_api_test", "pettingzoo_api_test", "pettingzoo_seed_tests")
-PURSUIT, CONFRONT = "palaestra.pursuit.graph_pursuit:game", "palaestra.pursuit.confront:game"
+PURSUIT, CONFRONT = "palaestra.games.pursuit.graph_pursuit:game", "palaestra.games.pursuit.confront:game"
 VIEWS: dict[Any, list[dict[str, Any]]] = {
-    "palaestra.skirmish.games:battle": [{"observation": "smac", "smac_rules": True}],
-    "palaestra.skirmish.games:generated": [{"view": "cone"}],
+    "palaestra.games.skirmish.games:battle": [{"observation": "smac", "smac_rules": True}],
+    "palaestra.games.skirmish.games:generated": [{"view": "cone"}],
     PURSUIT: [{"observation": "nodes"}],
     CONFRONT: [{"observation": "nodes"}],
 }

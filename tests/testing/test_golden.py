@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from testing.planting import DUEL, SPOKEN, TUG
 
+import golden
 from palaestra import registry
-from palaestra.testing import CheckError, Skipped, golden
+from palaestra.testing import CheckError, Skipped, playthrough
+from palaestra.testing.playthroughs import MOST_LINES
 
 FOLDER = Path(__file__).parents[1] / "golden"
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
@@ -47,12 +49,12 @@ def test_a_playthrough_of_a_factory_reads_as_recorded(id: str):
 def test_a_playthrough_is_short_and_its_actions_vary(path: Path):
     lines = path.read_text(encoding="utf-8").splitlines()
     moves = [line for before, line in pairwise(lines) if before.startswith("decision ")]
-    assert len(lines) <= golden.MOST_LINES
+    assert len(lines) <= MOST_LINES
     assert sum(one != other for one, other in pairwise(moves)) >= (len(moves) - 1) / 3
 
 
 def test_a_playthrough_of_agents_that_speak_is_in_words(broken_games_are_registered: None):
-    lines = golden.playthrough(SPOKEN).splitlines()
+    lines = playthrough(SPOKEN).splitlines()
     assert lines[3:5] == ["  red_0 reads", "    0.09"]
     said = [line for line in lines if " says " in line]
     assert len(said) >= 3
@@ -132,7 +134,7 @@ def test_the_command_updates_and_checks(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.usefixtures("broken_games_are_registered")
 def test_a_playthrough_lists_actions_by_agent():
-    text = golden.playthrough(TUG)
+    text = playthrough(TUG)
     assert text.startswith(f"{TUG}, seed 4, ")
     assert "decision 1\n  red_0 does pull " in text
     assert "\n    knot_m                       -1.17869 m\n" in text

@@ -14,8 +14,8 @@ import pytest
 from games import two_team
 
 from palaestra import registry
-from palaestra.core.keywords import declared_words
-from palaestra.core.spec import factories
+from palaestra.core.contract import factories
+from palaestra.core.contract.keywords import declared_words
 from palaestra.game import Game, any_text, names_files
 from palaestra.testing.checks.keyword_checks import undeclared
 
@@ -80,14 +80,14 @@ def test_what_only_another_word_makes_the_factory_reach_is_seen_at_full_level(tm
 
 
 DECLARED = {
-    "palaestra.ucav.pursuit": {"inner_loop"},
-    "palaestra.ucav.dogfight": {"inner_loop"},
-    "palaestra.skirmish.games": {"map", "maps", "ruleset"},
-    "palaestra.pursuit.graph_pursuit": {"graph"},
-    "palaestra.pursuit.confront": {"graph"},
-    "palaestra.search.search_qa": {"world", "questions", "retriever"},
-    "palaestra.ensemble.llm_ensemble": {"recorded", "live", "prompts"},
-    **{f"palaestra.robots.quad_{name}": {"body"} for name in ("gate", "box", "shepherd", "sumo", "football")},
+    "palaestra.games.ucav.pursuit": {"inner_loop"},
+    "palaestra.games.ucav.dogfight": {"inner_loop"},
+    "palaestra.games.skirmish.games": {"map", "maps", "ruleset"},
+    "palaestra.games.pursuit.graph_pursuit": {"graph"},
+    "palaestra.games.pursuit.confront": {"graph"},
+    "palaestra.games.search.search_qa": {"world", "questions", "retriever"},
+    "palaestra.games.ensemble.llm_ensemble": {"recorded", "live", "prompts"},
+    **{f"palaestra.games.robots.quad_{name}": {"body"} for name in ("gate", "box", "shepherd", "sumo", "football")},
 }
 """Keywords that name code, files, folders or models; some reach them only where an optional package is installed."""
 

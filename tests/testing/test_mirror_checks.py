@@ -7,7 +7,7 @@ from typing import Any
 
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Field, Game
-from palaestra.teams import pong
+from palaestra.games.teams import pong
 from palaestra.testing import CHECKS, Subject
 from palaestra.testing.checks.mirror_checks import partners
 from palaestra.testing.harness import Result, run_one

@@ -12,8 +12,8 @@ import pytest
 
 from palaestra import registry
 from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.contract import factories
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec import factories
 from palaestra.testing.snapshot_view import snapshot_view
 
 pytestmark = pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")

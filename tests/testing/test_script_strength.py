@@ -3,8 +3,8 @@
 import pytest
 
 import palaestra
-from palaestra.testing import script_strength
-from palaestra.testing.script_strength import ScriptStrength, measure
+import script_strength
+from script_strength import ScriptStrength, measure
 
 MELEE, RAID = "test/Melee-v0", "test/Raid-v0"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")

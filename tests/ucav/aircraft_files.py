@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.ucav.aircraft.frame import Frame
-from palaestra.ucav.aircraft.outputs import Limits
-from palaestra.ucav.aircraft.reader import Source
-from palaestra.ucav.aircraft.writer import source_of
-from palaestra.ucav.body import BODY
-from palaestra.ucav.planets import PLANETS
+from palaestra.games.ucav.aircraft.frame import Frame
+from palaestra.games.ucav.aircraft.outputs import Limits
+from palaestra.games.ucav.aircraft.reader import Source
+from palaestra.games.ucav.aircraft.writer import source_of
+from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.planets import PLANETS
 
 ENGINE = """
 <turbine_engine name="nothing">

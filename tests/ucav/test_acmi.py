@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaestra.core.files import FileError
-from palaestra.ucav import acmi, dogfight, limits, track
-from palaestra.ucav.acmi import AcmiWriter, object_id, read_acmi, write_acmi
+from palaestra.games.ucav import acmi, dogfight, limits, track
+from palaestra.games.ucav.acmi import AcmiWriter, object_id, read_acmi, write_acmi
 
 GAME = dogfight.game()
 RED, BLUE = 0x101, 0x201

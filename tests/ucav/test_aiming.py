@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.ucav import aiming
-from palaestra.ucav.body import BODY
-from palaestra.ucav.geometry import GRAVITY_MPS2
+from palaestra.games.ucav import aiming
+from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.geometry import GRAVITY_MPS2
 
 pytestmark = pytest.mark.jitless
 

@@ -20,12 +20,12 @@ from ucav.aircraft_files import (
     module_of,
 )
 
-from palaestra.ucav.aircraft import machinery, tables
-from palaestra.ucav.aircraft.frame import INPUTS, POSE
-from palaestra.ucav.aircraft.generated import read_frame
-from palaestra.ucav.aircraft.program import Program, variable
-from palaestra.ucav.aircraft.reader import UnsupportedAircraft
-from palaestra.ucav.aircraft.writer import source_of
+from palaestra.games.ucav.aircraft import machinery, tables
+from palaestra.games.ucav.aircraft.frame import INPUTS, POSE
+from palaestra.games.ucav.aircraft.generated import read_frame
+from palaestra.games.ucav.aircraft.program import Program, variable
+from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
+from palaestra.games.ucav.aircraft.writer import source_of
 
 # ------------------------------------------------------------------------------------------------------ what is refused
 

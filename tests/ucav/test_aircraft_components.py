@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from ucav.aircraft_files import ENGINE, PROPULSION, Flight, aircraft_file, frame_of, imported, limits_around, module_of
 
-from palaestra.ucav.aircraft.reader import UnsupportedAircraft
-from palaestra.ucav.aircraft.writer import source_of
+from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
+from palaestra.games.ucav.aircraft.writer import source_of
 
 DT = 1.0 / 60.0
 STICK = (0.0, 1.0, 0.4, -0.9, -0.9, 0.3, 0.35, 0.3, 0.32, -0.2, 1.0, 1.0)

@@ -17,17 +17,17 @@ import pytest
 from ucav.aircraft_files import ENGINE, PROPULSION, Flight, aircraft_file, imported
 
 import palaestra_assets
-from palaestra.ucav.aircraft.generated import limits_of, read_frame
-from palaestra.ucav.aircraft.program import variable
-from palaestra.ucav.aircraft.reader import UnsupportedAircraft
-from palaestra.ucav.aircraft.writer import source_of
-from palaestra.ucav.planets import PLANETS
+from palaestra.games.ucav.aircraft.generated import limits_of, read_frame
+from palaestra.games.ucav.aircraft.program import variable
+from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
+from palaestra.games.ucav.aircraft.writer import source_of
+from palaestra.games.ucav.planets import PLANETS
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
 import jsbsim
 
-from palaestra.ucav.airframes import root_folder
-from palaestra.ucav.jsbsim_engine import silence
+from palaestra.games.ucav.airframes import root_folder
+from palaestra.games.ucav.jsbsim_engine import silence
 
 HZ = 60
 FOOT_M = 0.3048
@@ -83,7 +83,7 @@ def compiled(model: Model) -> types.ModuleType:
 
 
 def oracle(model: Model, start: dict[str, float]) -> Any:
-    """JSBSim at the beginning of a flight, as `palaestra.ucav.jsbsim_engine.Aircraft.load` begins it."""
+    """JSBSim at the beginning of a flight, as `palaestra.games.ucav.jsbsim_engine.Aircraft.load` begins it."""
     planet = PLANETS["wgs84"]
     fdm = jsbsim.FGFDMExec(str(root_folder()))
     fdm.set_debug_level(0)

@@ -30,17 +30,17 @@ from ucav.aircraft_files import (
     module_of,
 )
 
-from palaestra.ucav.aircraft import air, machinery, motion
-from palaestra.ucav.aircraft.generated import limits_of, read_frame
-from palaestra.ucav.aircraft.program import variable
-from palaestra.ucav.aircraft.writer import source_of
-from palaestra.ucav.body import BODY
+from palaestra.games.ucav.aircraft import air, machinery, motion
+from palaestra.games.ucav.aircraft.generated import limits_of, read_frame
+from palaestra.games.ucav.aircraft.program import variable
+from palaestra.games.ucav.aircraft.writer import source_of
+from palaestra.games.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
 import jsbsim
 
-from palaestra.ucav.airframes import AIRFRAMES, aircraft_tree, root_folder, systems_folder
-from palaestra.ucav.jsbsim_engine import JsbsimEngine, silence
+from palaestra.games.ucav.airframes import AIRFRAMES, aircraft_tree, root_folder, systems_folder
+from palaestra.games.ucav.jsbsim_engine import JsbsimEngine, silence
 
 Commands = tuple[float, float, float, float]
 """Aileron, elevator, rudder, throttle."""

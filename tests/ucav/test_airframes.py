@@ -15,7 +15,7 @@ import pytest
 from ucav.aircraft_files import GAME
 
 import palaestra_assets
-from palaestra.ucav.airframes import (
+from palaestra.games.ucav.airframes import (
     AIRFRAMES,
     Airframe,
     Correction,
@@ -25,12 +25,12 @@ from palaestra.ucav.airframes import (
     airframe_digest,
     root_folder,
 )
-from palaestra.ucav.body import BODY
+from palaestra.games.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
 
-from palaestra.ucav.jsbsim_engine import FOOT_M, JsbsimEngine, idle_aircraft
-from palaestra.ucav.planets import PLANETS
+from palaestra.games.ucav.jsbsim_engine import FOOT_M, JsbsimEngine, idle_aircraft
+from palaestra.games.ucav.planets import PLANETS
 
 STANDARD_GRAVITY_MPS2 = 9.80665
 FULL_FLAPS_RAD = math.radians(20.0)
@@ -263,7 +263,7 @@ def test_another_version_of_the_aircraft_is_refused(
     text = file.read_text(encoding="utf-8")
     assert text.count(old) == 1
     file.write_text(text.replace(old, new), encoding="utf-8")
-    monkeypatch.setattr("palaestra.ucav.jsbsim_engine.root_folder", lambda: another_jsbsim)
+    monkeypatch.setattr("palaestra.games.ucav.jsbsim_engine.root_folder", lambda: another_jsbsim)
     with pytest.raises(RuntimeError) as refusal:
         JsbsimEngine(GAME, 1, airframe="f16")
     for part in (str(file), component, "'flaperon mixer'", found, "airframe='f16-jsbsim'"):

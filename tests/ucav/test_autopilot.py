@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.ucav import autopilot
-from palaestra.ucav.autopilot import AUTOPILOT, GAINS, steer, steer_load_factor
-from palaestra.ucav.body import BODY
+from palaestra.games.ucav import autopilot
+from palaestra.games.ucav.autopilot import AUTOPILOT, GAINS, steer, steer_load_factor
+from palaestra.games.ucav.body import BODY
 
 COMMANDS = ("aileron_command", "elevator_command", "rudder_command", "throttle_command")
 
@@ -33,7 +33,7 @@ class Flight:
 
     def __init__(self, **start: float) -> None:
         pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-        from palaestra.ucav.jsbsim_engine import JsbsimEngine
+        from palaestra.games.ucav.jsbsim_engine import JsbsimEngine
 
         game: Any = SimpleNamespace(state_dtype=np.dtype([("body", BODY, (1,))], align=True))
         self.engine = JsbsimEngine(game, 1, airframe="f16", planet="still")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from palaestra.core.compile.linker import record_view
-from palaestra.core.spec.spaces import box_space
+from palaestra.core.contract.spaces import box_space
 from palaestra.game import Game
-from palaestra.ucav import dogfight, pursuit, shaping, weapons
-from palaestra.ucav.dogfight import BLUE, RED
-from palaestra.ucav.geometry import antenna_train_angle_rad
-from palaestra.ucav.inner_loop import TRACKING_SIZE
+from palaestra.games.ucav import dogfight, pursuit, shaping, weapons
+from palaestra.games.ucav.dogfight import BLUE, RED
+from palaestra.games.ucav.geometry import antenna_train_angle_rad
+from palaestra.games.ucav.inner_loop import TRACKING_SIZE
 
 pytestmark = pytest.mark.jitless
 

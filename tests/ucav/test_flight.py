@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import palaestra
+from palaestra.games.ucav import dogfight, flight, track, weather
+from palaestra.games.ucav.body import BODY
 from palaestra.registry import make_game
-from palaestra.ucav import dogfight, flight, track, weather
-from palaestra.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-from palaestra.ucav.aircraft import generated
-from palaestra.ucav.aircraft.reader import UnsupportedAircraft
+from palaestra.games.ucav.aircraft import generated
+from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
 
 TRACK, DOGFIGHT = "palaestra/UcavTrack-v1", "palaestra/UcavDogfight-v1"
 

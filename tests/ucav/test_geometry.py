@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palaestra.games.ucav import geometry
+from palaestra.games.ucav.body import BODY
 from palaestra.kernels.vectors import norm
-from palaestra.ucav import geometry
-from palaestra.ucav.body import BODY
 
 pytestmark = pytest.mark.jitless
 

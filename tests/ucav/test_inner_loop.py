@@ -9,10 +9,10 @@ from safetensors.numpy import save_file
 
 from palaestra import make_batch
 from palaestra.core.files import FileError
+from palaestra.games.ucav import pursuit
+from palaestra.games.ucav.dogfight import DogfightKeywords
+from palaestra.games.ucav.inner_loop import STICK, TRACKING_SIZE, load_inner_loop
 from palaestra.kernels.networks import WIDEST, make_network
-from palaestra.ucav import pursuit
-from palaestra.ucav.dogfight import DogfightKeywords
-from palaestra.ucav.inner_loop import STICK, TRACKING_SIZE, load_inner_loop
 
 SEEN, GIVEN = TRACKING_SIZE, len(STICK)
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from games.play import python
 
-from palaestra.ucav.body import BODY
+from palaestra.games.ucav.body import BODY
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-from palaestra.ucav.airframes import AIRFRAMES, import_jsbsim, root_folder
-from palaestra.ucav.jsbsim_engine import (
+from palaestra.games.ucav.airframes import AIRFRAMES, import_jsbsim, root_folder
+from palaestra.games.ucav.jsbsim_engine import (
     FIRST,
     LAST,
     MOST_IDLE,

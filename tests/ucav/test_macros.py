@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaestra.ucav.macros import read_macro, write_macro
+from palaestra.games.ucav.macros import read_macro, write_macro
 
 ROLL_RAD, FLIGHT_PATH_RAD, SPEED_MPS = st.floats(-3.0, 3.0), st.floats(-1.0, 1.0), st.floats(120.0, 400.0)
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from ucav.aircraft_files import Flight, aircraft_file, module_of
 
-from palaestra.ucav.aircraft import air, motion
-from palaestra.ucav.planets import PLANETS
+from palaestra.games.ucav.aircraft import air, motion
+from palaestra.games.ucav.planets import PLANETS
 
 FOOT_M = 0.3048
 SPHERE_FT = PLANETS["still"].equator_ft

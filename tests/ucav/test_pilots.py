@@ -13,11 +13,11 @@ import pytest
 from palaestra.core.compile.linker import record_view
 from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.game import Game
-from palaestra.ucav import aiming, dogfight, expert
-from palaestra.ucav.autopilot import steer
-from palaestra.ucav.dogfight import BLUE, RED
-from palaestra.ucav.geometry import antenna_train_angle_rad, rotate_to_body
-from palaestra.ucav.limits import INSTANT_LOAD_G, SUSTAINED_LOAD_G
+from palaestra.games.ucav import aiming, dogfight, expert
+from palaestra.games.ucav.autopilot import steer
+from palaestra.games.ucav.dogfight import BLUE, RED
+from palaestra.games.ucav.geometry import antenna_train_angle_rad, rotate_to_body
+from palaestra.games.ucav.limits import INSTANT_LOAD_G, SUSTAINED_LOAD_G
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 

@@ -18,14 +18,14 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import GROUND, SIGNAL, SKY, TEAMS
+from palaestra.games.ucav import dogfight, render_flight, track
+from palaestra.games.ucav.flightplot import film, plot_flight
+from palaestra.games.ucav.geometry import GRAVITY_MPS2
+from palaestra.games.ucav.instruments import draw_aircraft, draw_attitude
+from palaestra.games.ucav.mapview import AHEAD_S, FROM_ABOVE, NORTH_UP, Scene, grid_lines, path_ahead_m, scene_of
+from palaestra.games.ucav.render_flight import HEADER, MARGIN, SQUARE
+from palaestra.games.ucav.weapons import GUN_FAR_M, GUN_NEAR_M
 from palaestra.replay.export import write_gif
-from palaestra.ucav import dogfight, render_flight, track
-from palaestra.ucav.flightplot import film, plot_flight
-from palaestra.ucav.geometry import GRAVITY_MPS2
-from palaestra.ucav.instruments import draw_aircraft, draw_attitude
-from palaestra.ucav.mapview import AHEAD_S, FROM_ABOVE, NORTH_UP, Scene, grid_lines, path_ahead_m, scene_of
-from palaestra.ucav.render_flight import HEADER, MARGIN, SQUARE
-from palaestra.ucav.weapons import GUN_FAR_M, GUN_NEAR_M
 
 GAME = dogfight.game()
 SCENE = Scene(0.0, 0.0, 2430.0, 2500.0, 6000.0)
@@ -201,8 +201,8 @@ def test_no_state_is_too_odd_for_a_picture(state: str):
 def test_a_picture_needs_no_display_and_loads_neither_window_nor_plot():
     program = """
 import sys, numpy as np
-from palaestra.ucav.dogfight import game
-from palaestra.ucav.render_flight import draw_dogfight
+from palaestra.games.ucav.dogfight import game
+from palaestra.games.ucav.render_flight import draw_dogfight
 g = game()
 s = np.zeros(1, g.state_dtype)
 for p in g.parameters:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.spec.fields import record_dtype
-from palaestra.ucav import sight
-from palaestra.ucav.body import BODY
+from palaestra.core.contract.fields import record_dtype
+from palaestra.games.ucav import sight
+from palaestra.games.ucav.body import BODY
 
 pytestmark = pytest.mark.jitless
 

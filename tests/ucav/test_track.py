@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palaestra.core.spec.fields import record_dtype
-from palaestra.core.spec.spaces import box_space
+from palaestra.core.contract.fields import record_dtype
+from palaestra.core.contract.spaces import box_space
+from palaestra.games.ucav import inner_loop, track
+from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.track import ATTITUDE, HEADING, LOAD_FACTOR
 from palaestra.kernels.networks import WIDEST, make_network
-from palaestra.ucav import inner_loop, track
-from palaestra.ucav.body import BODY
-from palaestra.ucav.track import ATTITUDE, HEADING, LOAD_FACTOR
 
 MODES = ("attitude", "heading", "load_factor")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import palaestra
+from palaestra.games.ucav.geometry import GRAVITY_MPS2
 from palaestra.testing.checks.mirror_checks import walk
-from palaestra.ucav.geometry import GRAVITY_MPS2
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 

@@ -13,9 +13,9 @@ import pytest
 from games.play import idle_actions, random_actions
 
 import palaestra
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import FunctionOpponent, Opponent
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Game
 from palaestra.wrappers import SelfPlayPool, pool
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.contract.fields import bounds, is_homogeneous
+from palaestra.core.contract.rules import teams_are_alike
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import bounds, is_homogeneous
-from palaestra.core.spec.rules import teams_are_alike
 from palaestra.game import Choice, Continuous, Game, Role
 
 MOST = 4096

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from palaestra.core.spec.fields import bounds
+from palaestra.core.contract.fields import bounds
 from palaestra.game import Game, ObservationField
 from palaestra.players.choosing import probabilities
 from palaestra_baselines.common.agents import Roster, group_rows

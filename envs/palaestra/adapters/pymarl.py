@@ -21,12 +21,12 @@ from typing import Any, Literal
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, controlled_slots
 from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import Screen
 from palaestra.core.rng import check_seed
-from palaestra.core.spec.actions import ActionError
 
 
 class TeamMultiAgentEnv(RuleAttributes):

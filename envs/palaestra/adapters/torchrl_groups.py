@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.contract import spaces as spaces_of
+from palaestra.core.contract.actions import ActionError, write_actions
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Block, Form, observation_views, of_role
 from palaestra.core.faces.joint_choices import JointChoices
 from palaestra.core.faces.masks import Masks
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec import spaces as spaces_of
-from palaestra.core.spec.actions import ActionError, write_actions
 from palaestra.game import Importing
 
 with Importing("torchrl"):

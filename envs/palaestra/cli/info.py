@@ -9,8 +9,8 @@ from typing import Any
 from palaestra import pages, registry
 from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
 from palaestra.console import find_id
+from palaestra.core.contract.fields import table_rows
 from palaestra.core.faces.screen import render_modes
-from palaestra.core.spec.fields import table_rows
 from palaestra.game import Game, Parameter
 
 ABOUT = "the page of one environment"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.spec.fields import bounds
+from palaestra.core.contract.fields import bounds
 from palaestra.game import ActionField, Choice, Continuous, Game
 
 RESERVED = {"space": "pause", "n": "next match", "return": "next match", "r": "again", "escape": "quit"}

@@ -18,8 +18,8 @@ from palaestra import registry
 from palaestra.cli.common import add_id, add_keywords, keywords_of, natural, positive_count
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id
+from palaestra.core.contract import factories
 from palaestra.core.files import write_atomically
-from palaestra.core.spec import factories
 
 ABOUT = "the questions of a search environment as a dataset for verl and TRL"
 EXAMPLE = "palaestra questions SearchQA-2Hop --split train -n 10000 -o train.jsonl"
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         ValueError: The environment asks no questions, a keyword that this command sets, or a seed of another split.
     """
-    from palaestra.search import search_qa  # here, as --help imports all commands
+    from palaestra.games.search import search_qa  # here, as --help imports all commands
 
     id, keywords = find_id(args.id), keywords_of(args)
     if factories.load(registry.row(id).factory) is not search_qa.game:
@@ -78,7 +78,7 @@ def find_seeds(sim: Any, n: int, first: int) -> list[int]:
     """Seeds whose matches ask different questions: n, or one for each question if there are fewer.
 
     Args:
-        sim: A simulation of `palaestra.search.search_qa`.
+        sim: A simulation of `palaestra.games.search.search_qa`.
         n: Most seeds.
         first: Where to begin; seeds are tried one after the other.
     """

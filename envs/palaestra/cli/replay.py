@@ -142,8 +142,8 @@ def _write_acmi(replay: Replay, path: Path, lane: int) -> None:
     Raises:
         ValueError: The game has no aircraft.
     """
-    from palaestra.ucav.acmi import AcmiWriter
-    from palaestra.ucav.jsbsim_engine import body_field
+    from palaestra.games.ucav.acmi import AcmiWriter
+    from palaestra.games.ucav.jsbsim_engine import body_field
 
     try:
         body_field(check_fits(replay).state_dtype)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import registry
+from palaestra.adapters.retrieval_server import Server
 from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
 from palaestra.console import find_id
 from palaestra.core.files import escaped
-from palaestra.search import DenseIndex, Index
-from palaestra.search.server import Server
+from palaestra.games.search import DenseIndex, Index
 from palaestra.wrappers.transcript import text_ids
 
 ABOUT = "serve an environment or a corpus over HTTP"
@@ -76,7 +76,7 @@ def read_index(path: Path) -> Index:
     """
     if path.is_dir():
         return Index.load(path)
-    from palaestra.search.corpora import read_passages
+    from palaestra.games.search.corpora import read_passages
 
     passages, *_ = read_passages(path)
     return Index(passages)

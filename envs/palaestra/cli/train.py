@@ -22,7 +22,7 @@ from typing import Any
 from palaestra.cli.common import METHODS, load_method, positive_count
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import print_table
-from palaestra.core.spec import factories
+from palaestra.core.contract import factories
 
 ABOUT = "train by a method"
 EXAMPLE = "palaestra train fm3q --env-id TeamPong --opponent tracker:0.8"

@@ -15,9 +15,9 @@ from palaestra import registry
 from palaestra.core.compile import compiler
 from palaestra.core.compile.linker import Kernel, hooks_of, link
 from palaestra.core.compile.reachable import reachable
+from palaestra.core.contract import factories
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.core.spec import factories
 from palaestra.game import Game
 
 OTHERS = {

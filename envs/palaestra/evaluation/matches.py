@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.contract.rules import teams_are_alike
 from palaestra.core.run.opponents import OpponentSpec, player_name
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.rules import teams_are_alike
 from palaestra.evaluation.ratings import NORMAL_95, Rating, fit_elo, wilson_interval
 from palaestra.game import Game
 

@@ -28,15 +28,15 @@ their own compiled step from each of them, so a solution is one of the environme
 * `palaestra.exact.positions`: all positions and transitions;
 * `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
 * `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
-* `palaestra.pursuit.solver`: optimal play of pursuit on graphs.
+* `palaestra.games.pursuit.solver`: optimal play of pursuit on graphs.
 """
 
 from palaestra.exact.exploitability import Exploitability, NashConv, exploitability, nash_conv
 from palaestra.exact.matrix_solver import MatrixGame, MatrixGames, matrix_game, matrix_games
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.values import Solution, solve
-from palaestra.pursuit.solver import PursuitSolution, capture_time, cop_number
-from palaestra.pursuit.solver import solve_pursuit as pursuit
+from palaestra.games.pursuit.solver import PursuitSolution, capture_time, cop_number
+from palaestra.games.pursuit.solver import solve_pursuit as pursuit
 
 __all__ = [
     "Exploitability",

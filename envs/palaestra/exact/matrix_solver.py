@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.short_repr import short_repr
+from palaestra.core.files.short_repr import short_repr
 from palaestra.exact.simplex import HIGHS, METHODS, bracket, solve_matrices
 from palaestra.game import Importing
 

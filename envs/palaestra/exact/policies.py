@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from palaestra.core.contract.actions import ActionTable
 from palaestra.core.run.opponents import ForTeam, Opponent, OpponentSpec, resolve, split_strength
-from palaestra.core.spec.actions import ActionTable
 from palaestra.exact.positions import Board, PositionTable
 from palaestra.game import Importing
 

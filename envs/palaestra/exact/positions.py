@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.contract.actions import ActionTable
+from palaestra.core.files.short_repr import short_repr
 from palaestra.core.rng import GOLDEN, stream_before
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.short_repr import short_repr
-from palaestra.core.spec.actions import ActionTable
 from palaestra.game import Continuous, Game
 
 CHUNK = 1 << 15

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.short_repr import short_repr
+from palaestra.core.files.short_repr import short_repr
 from palaestra.exact.matrix_solver import highs, matrix_game
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.simplex import HIGHS, SADDLE, bracket

@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 from gymnasium import spaces
 
 from palaestra import registry
+from palaestra.core.contract import factories
+from palaestra.core.contract.fields import table_rows
+from palaestra.core.contract.spaces import action_space
 from palaestra.core.faces.screen import render_modes
-from palaestra.core.spec import factories
-from palaestra.core.spec.fields import table_rows
-from palaestra.core.spec.spaces import action_space
 from palaestra.game import Choice, Field, Game, Page, Role, Row
 from palaestra.pages.page_spaces import names_of, space_rows, with_indices
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.spec.spaces import action_space, box_space, dict_space
+from palaestra.core.contract.spaces import action_space, box_space, dict_space
 from palaestra.game import Choice, Game, ObservationField, Role
 from palaestra.players.shapes import PlayerShape, player_shapes
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.blocks import choice_sizes as choice_sizes_of
-from palaestra.core.spec.actions import ActionError
 from palaestra.game import Choice
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palaestra.core.spec.action_shapes import accepted_shapes, action_shape, shape_text
-from palaestra.core.spec.fields import is_homogeneous
+from palaestra.core.contract.action_shapes import accepted_shapes, action_shape, shape_text
+from palaestra.core.contract.fields import is_homogeneous
 from palaestra.game import Choice, Game, Role
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from gymnasium import spaces
 
 from palaestra.core.compile.batch_loop import RANDOM
+from palaestra.core.contract.fields import values_of
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import values_of
 from palaestra.game import Game
 from palaestra.players.agent_rows import AgentRows, AgentsMode
 from palaestra.players.padding import choice_sizes

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.file_keywords import parse_json, plain_file
+from palaestra.core.contract.file_keywords import parse_json, plain_file
 from palaestra.core.files import FileError, write_atomically
 from palaestra.core.files.archive import Archive
-from palaestra.core.short_repr import short_repr
+from palaestra.core.files.short_repr import short_repr
 
 MAGIC = "palaestra replay"
 FORMAT = 3
@@ -63,7 +63,7 @@ class Replay:
         operations: uint8 ``[K]``, `RESET` or `STEP`.
         reset_lanes: bool ``[resets, N]``, which lanes a reset started.
         actions: int64 ``[steps, N, W]``, the action words that came from outside, in the order of
-            `palaestra.core.spec.actions.ActionTable.words`; reals as the bits of their float64.
+            `palaestra.core.contract.actions.ActionTable.words`; reals as the bits of their float64.
         change_operations: int64 ``[C]``, number of the operation before which another call came.
         change_verbs: int64 ``[C, 3]``, which call, its target, and a number: see `palaestra.replay.changes`.
         change_lanes: bool ``[C, N]``, in which lanes.

@@ -14,7 +14,7 @@ import numpy as np
 from palaestra import __version__, make_batch
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.compile.identity import rules_digest
-from palaestra.core.file_keywords import parse_json, plain_file
+from palaestra.core.contract.file_keywords import parse_json, plain_file
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.recorder_protocol import Call
 from palaestra.core.run.simulation import Simulation

@@ -59,7 +59,7 @@ class Trace:
         Args:
             sim: What is followed; its arrays stay the same objects.
             check_every: Operations between two checks.
-            words: `palaestra.core.spec.actions.ActionTable.words` whose actions are kept; none if None.
+            words: `palaestra.core.contract.actions.ActionTable.words` whose actions are kept; none if None.
         """
         n, b = sim.num_envs, sim.buffers
         self.operations = 0

@@ -10,8 +10,8 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.contract import factories
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec import factories
 from palaestra.scale.pieces import accept, arrived
 
 RUN_BITS = 32

@@ -10,8 +10,8 @@
     report.raise_if_failed()
 
 Gymnasium's and PettingZoo's own tests run first, then the kit's. `CHECKS` has every check with what it proves;
-each is shown to catch a planted fault (tests/testing/faults.py). Golden hashes and playthroughs are in
-`palaestra.testing.golden`.
+each is shown to catch a planted fault (tests/testing/faults.py). `playthrough` writes a match
+as text.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from palaestra import registry
 from palaestra.core.compile.linker import link
 from palaestra.testing import checks  # noqa: F401 (it enters the checks into CHECKS)
 from palaestra.testing.harness import CHECKS, Check, CheckError, Report, Result, Skipped, conformance, run
+from palaestra.testing.playthroughs import playthrough
 from palaestra.testing.subject import Level, Subject
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "check_all",
     "conformance",
     "levels",
+    "playthrough",
 ]
 
 

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.contract import factories
 from palaestra.core.faces.agent_io import AgentIO
-from palaestra.core.spec import factories
 from palaestra.testing.players import Player
 
 OTHERS = {"USER": "somebody", "LOGNAME": "somebody", "TZ": "Pacific/Apia", "COLUMNS": "61"}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import HORIZON
-from palaestra.core.spec.fields import checked_bounds, values_of
+from palaestra.core.contract.fields import checked_bounds, values_of
 from palaestra.game import ObservationField, Table
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import require

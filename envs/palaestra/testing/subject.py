@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from palaestra import registry
+from palaestra.core.contract import factories
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.agent_io import NO_CODEC
-from palaestra.core.spec import factories
 from palaestra.game import Game
 from palaestra.testing.drawn import Draw
 from palaestra.testing.players import Player

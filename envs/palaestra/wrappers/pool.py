@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.core.file_keywords import parse_json, plain_file
+from palaestra.core.contract.action_shapes import actions_by_role
+from palaestra.core.contract.file_keywords import parse_json, plain_file
 from palaestra.core.files import FileError, printable, printable_error, printable_name, read_text, write_atomically
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 from palaestra.core.run.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
-from palaestra.core.spec.action_shapes import actions_by_role
 from palaestra.game import Game
 
 Draw = Literal["uniform", "latest", "pfsp"]

@@ -8,10 +8,10 @@ from typing import Any
 import gymnasium
 
 from palaestra import registry
+from palaestra.core.contract.rules import teams_are_alike
 from palaestra.core.faces.attributes import RuleAttributes, only_where, simulations_of
 from palaestra.core.faces.masks import NO_CHOICES
 from palaestra.core.rng import check_seed
-from palaestra.core.spec.rules import teams_are_alike
 
 
 class SwapSides(RuleAttributes, gymnasium.Env):

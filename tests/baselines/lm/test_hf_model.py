@@ -22,8 +22,8 @@ from reliability.model_folders import write_llama
 from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
-from palaestra.search.turn_codec import parse
-from palaestra.search.turn_codec import words_of as text_of
+from palaestra.games.search.turn_codec import parse
+from palaestra.games.search.turn_codec import words_of as text_of
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
 from palaestra_baselines.common.lm.critic import ASKED
 from palaestra_baselines.common.lm.examination import examine, make_examination, make_text_examination

@@ -14,7 +14,7 @@ pytest.importorskip("safetensors")
 import torch
 
 from palaestra.core.run.simulation import Simulation
-from palaestra.search.turn_codec import fresh_passage, fresh_path, question_of
+from palaestra.games.search.turn_codec import fresh_passage, fresh_path, question_of
 from palaestra_baselines.common.lm.base import load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, loss_mask

@@ -15,7 +15,7 @@ import torch
 
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import evaluate
-from palaestra.mathtext import math_language as words
+from palaestra.games.mathtext import math_language as words
 from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.math_tokens import FIRST_WORD, MathTokens, WorkedSolutions, with_sums
 from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, DOT, END, PAD

@@ -15,7 +15,7 @@ pytest.importorskip("tyro")
 import torch
 from ensemble.ensemble_matches import started
 
-from palaestra.mathtext.math_language import TOKENS
+from palaestra.games.mathtext.math_language import TOKENS
 from palaestra_baselines.common.lm import record as recorder
 from palaestra_baselines.common.lm.base import ARITH, load_base
 from palaestra_baselines.common.lm.math_tokens import MathTokens

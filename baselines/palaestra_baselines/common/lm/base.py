@@ -38,7 +38,7 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
-from palaestra.search.library import TOP
+from palaestra.games.search.library import TOP
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, supervised_loss
 from palaestra_baselines.common.lm.math_tokens import MathTokens, WorkedSolutions

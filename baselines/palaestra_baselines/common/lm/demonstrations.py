@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from palaestra.search.library import TOP
+from palaestra.games.search.library import TOP
 from palaestra_baselines.common.lm.name_tokens import (
     ANSWER,
     BOS,

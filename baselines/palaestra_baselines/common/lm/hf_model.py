@@ -23,7 +23,7 @@ from palaestra.core.files import FileError, escaped
 from palaestra.core.files.model_loading import load_causal_model, load_tokenizer, token_ids
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import AgentView
-from palaestra.search.turn_codec import TAGS
+from palaestra.games.search.turn_codec import TAGS
 from palaestra_baselines.common.lm.privileged import Privileged, told_text
 from palaestra_baselines.common.lm.tiny_model import NEVER, PAD, draw, last_tokens
 

@@ -16,10 +16,10 @@ import torch
 
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
-from palaestra.mathtext.math_language import ANSWER as ANSWER_WORD
-from palaestra.mathtext.math_language import CLOSE, MINUS, STEP, ZERO
-from palaestra.mathtext.math_language import VOCABULARY as WORDS
-from palaestra.mathtext.math_rules import demonstrations
+from palaestra.games.mathtext.math_language import ANSWER as ANSWER_WORD
+from palaestra.games.mathtext.math_language import CLOSE, MINUS, STEP, ZERO
+from palaestra.games.mathtext.math_language import VOCABULARY as WORDS
+from palaestra.games.mathtext.math_rules import demonstrations
 from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, DOT, END, FIRST_RELATION, PAD
 
 FIRST_WORD = FIRST_RELATION

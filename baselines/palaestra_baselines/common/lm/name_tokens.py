@@ -24,11 +24,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from palaestra.game import Game
-from palaestra.search.language import FRESH_STEMS, RELATIONS
-from palaestra.search.library import MOST_HOPS, PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS, Rules
-from palaestra.search.turns import ANSWER as ANSWER_VERB
-from palaestra.search.turns import NONE as NO_VERB
-from palaestra.search.turns import SEARCH as SEARCH_VERB
+from palaestra.games.search.language import FRESH_STEMS, RELATIONS
+from palaestra.games.search.library import MOST_HOPS, PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS, Rules
+from palaestra.games.search.turns import ANSWER as ANSWER_VERB
+from palaestra.games.search.turns import NONE as NO_VERB
+from palaestra.games.search.turns import SEARCH as SEARCH_VERB
 
 PAD, BOS, SEARCH, ANSWER, ASK, END, INFO, INFO_END, TOLD, DOT, GOOD, BAD = range(12)
 """Special tokens; `TOLD` opens a prefix before the question, `DOT` tells nothing, a critic says `GOOD` or `BAD`."""

@@ -51,7 +51,7 @@ def prefixes(sim: Simulation, tokens: NameTokens, forms: np.ndarray) -> torch.Te
     """The prefixes of the questions of all lanes.
 
     Args:
-        sim: N matches of `palaestra.search.search_qa`.
+        sim: N matches of `palaestra.games.search.search_qa`.
         tokens: Translates.
         forms: int64 ``[N]``, numbers of `FORMS`.
 

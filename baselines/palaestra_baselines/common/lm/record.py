@@ -23,10 +23,10 @@ from palaestra.cli import one_line
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.files import write_atomically
-from palaestra.ensemble.ensemble_rules import MOST_EXPERTS
 from palaestra.evaluation import evaluate
 from palaestra.game import check_count
-from palaestra.mathtext.math_language import DEFAULT_OPERATIONS, MOST_OPERATIONS, PLUS, STEP
+from palaestra.games.ensemble.ensemble_rules import MOST_EXPERTS
+from palaestra.games.mathtext.math_language import DEFAULT_OPERATIONS, MOST_OPERATIONS, PLUS, STEP
 from palaestra_baselines.common.lm.base import ARITH, load_base
 from palaestra_baselines.common.lm.losses import loss_mask
 from palaestra_baselines.common.lm.math_tokens import MathTokens, WorkedSolutions

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from palaestra.core.compile.diagnosis import RuleError, hook_codes, near_name, no_result, rule_error, subject_of
 from palaestra.core.compile.reachable import CORE
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract.rules import Game
 
 CONSTANT = (
     "compiled rules read numbers, tuples, named tuples, enumerations of integers and NumPy arrays from outside: give "

@@ -22,8 +22,8 @@ import numpy as np
 
 from palaestra.core.compile import batch_loop
 from palaestra.core.compile.reachable import CORE, FOREIGN, plain
-from palaestra.core.spec.fields import Choice
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract.fields import Choice
+from palaestra.core.contract.rules import Game
 
 RESULT = "return 0 while the match goes on, TERMINATED (or True) or TRUNCATED when it is over, on every way out"
 INDEX = "compiled rules do not check an index: they would read or overwrite the memory of something else"

@@ -27,9 +27,9 @@ from palaestra.core.compile.reachable import (
     reachable,
     remembered,
 )
-from palaestra.core.spec import factories
-from palaestra.core.spec.fields import ActionField
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract import factories
+from palaestra.core.contract.fields import ActionField
+from palaestra.core.contract.rules import Game
 
 _digests: weakref.WeakKeyDictionary[Game, tuple[str, str]] = weakref.WeakKeyDictionary()
 """By game: the digest of the byte code that its rules' digest was made of, and the digest of the rules."""

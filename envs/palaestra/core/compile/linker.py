@@ -26,9 +26,9 @@ from palaestra.core.compile.binder import Around, Compiled, Interpreted
 from palaestra.core.compile.diagnosis import RuleError, with_place
 from palaestra.core.compile.hook_checks import check_arguments, check_sources
 from palaestra.core.compile.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
+from palaestra.core.contract.fields import Choice, member_offset
+from palaestra.core.contract.rules import Game
 from palaestra.core.interrupts import Hold
-from palaestra.core.spec.fields import Choice, member_offset
-from palaestra.core.spec.rules import Game
 
 HOOKS = (
     "reset",

@@ -11,9 +11,9 @@ from pettingzoo import AECEnv
 
 from palaestra.core.compile.linker import hooks_of
 from palaestra.core.compile.reachable import attributes_in
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.spec.actions import ActionError
 
 _put = object.__setattr__
 _TOLD = ("_seen", "rewards", "terminations", "truncations", "infos")

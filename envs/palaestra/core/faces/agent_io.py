@@ -11,6 +11,17 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.contract.actions import (
+    PLAIN_INTEGERS,
+    ActionError,
+    as_array,
+    parts_by_role,
+    write_actions,
+    write_choice,
+)
+from palaestra.core.contract.fields import Choice
+from palaestra.core.contract.game_parts import AgentView, Codec
+from palaestra.core.contract.rules import Game
 from palaestra.core.faces.blocks import (
     Form,
     action_space,
@@ -34,17 +45,6 @@ from palaestra.core.faces.masks import (
     split_masks,
 )
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import (
-    PLAIN_INTEGERS,
-    ActionError,
-    as_array,
-    parts_by_role,
-    write_actions,
-    write_choice,
-)
-from palaestra.core.spec.fields import Choice
-from palaestra.core.spec.game_parts import AgentView, Codec
-from palaestra.core.spec.rules import Game
 
 MaskMode = Literal["info", "obs", "auto"] | None
 """Where masks go. ``"auto"`` is the default of a face where the game forbids something, else None."""

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.contract import spaces as spaces_of
+from palaestra.core.contract.fields import Choice, Field, ObservationField, values_of
+from palaestra.core.contract.game_parts import Role
 from palaestra.core.run.buffers import observation_rows
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec import spaces as spaces_of
-from palaestra.core.spec.fields import Choice, Field, ObservationField, values_of
-from palaestra.core.spec.game_parts import Role
 
 Form = Literal["flat", "dict"]
 

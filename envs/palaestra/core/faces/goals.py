@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.spec.factories import load
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract.factories import load
+from palaestra.core.contract.rules import Game
 
 ACHIEVED, DESIRED = "achieved_goal", "desired_goal"
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.contract.actions import ActionError, as_array
+from palaestra.core.contract.fields import Choice
 from palaestra.core.faces.blocks import Block, choice_sizes
-from palaestra.core.spec.actions import ActionError, as_array
-from palaestra.core.spec.fields import Choice
 
 MOST = 2**16
 """Most alternatives of a joint choice: its masks and the output layers of policies are as long."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.contract.fields import Choice
 from palaestra.core.faces.blocks import Block, choices_alone, of_role
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.fields import Choice
 
 Plan = Any
 """Where the entries of a flat mask go: a slice, a tuple of slices, None (nothing to mask), or a dict of plans."""

@@ -9,6 +9,9 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
+from palaestra.core.contract.actions import PLAIN_INTEGERS, ActionError, write_choice
+from palaestra.core.contract.game_parts import Role
+from palaestra.core.contract.keywords import check_flag
 from palaestra.core.faces.agent_io import (
     MASK_KEYS,
     NOBODY,
@@ -23,12 +26,9 @@ from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.reset_arguments import PETTINGZOO_TEST, check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.faces.shared_copies import SharedCopies
-from palaestra.core.keywords import check_flag
 from palaestra.core.rng import check_seed
 from palaestra.core.run.buffers import observation_rows
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.actions import PLAIN_INTEGERS, ActionError, write_choice
-from palaestra.core.spec.game_parts import Role
 
 
 class GameParallelEnv(RuleAttributes, ParallelEnv):

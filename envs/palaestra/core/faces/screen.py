@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.rules import Game
 from palaestra.core.interrupts import Importing
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.rules import Game
 
 
 def render_modes(game: Game, window: bool = True) -> list[str]:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.fields import values_of
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.faces.blocks import Block, Form, in_box, of_role
 from palaestra.core.faces.masks import Masks, OpenMasks
 from palaestra.core.run.buffers import observation_rows
-from palaestra.core.spec.fields import values_of
 
 MANY: dict[Form, int] = {"flat": 16, "dict": 8}
 """Agents of a role from which on one copy for all of them is faster than a copy each."""

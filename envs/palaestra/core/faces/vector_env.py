@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from palaestra.core.contract.keywords import check_flag
 from palaestra.core.faces.agent_io import (
     MASK_KEYS,
     NOBODY,
@@ -24,7 +25,6 @@ from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
 from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import LIST, check_render_mode, render_modes
-from palaestra.core.keywords import check_flag
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
 

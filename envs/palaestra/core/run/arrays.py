@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.action_shapes import actions_by_role
+from palaestra.core.contract.actions import ActionTable, parts_by_role, write_actions
+from palaestra.core.contract.fields import Field, values_of
+from palaestra.core.contract.game_parts import Role
+from palaestra.core.contract.rules import Game
 from palaestra.core.run.buffers import Buffers, info_views, mask_rows, observation_rows
-from palaestra.core.spec.action_shapes import actions_by_role
-from palaestra.core.spec.actions import ActionTable, parts_by_role, write_actions
-from palaestra.core.spec.fields import Field, values_of
-from palaestra.core.spec.game_parts import Role
-from palaestra.core.spec.rules import Game
 
 ByRole = Any
 """An array where the game has one role, else a dict of arrays by role."""
@@ -102,8 +102,8 @@ class Arrays:
         Args:
             team: Name of the team.
             actions: ``[n, A_team]`` (one choice) or ``[n, A_team, K]``, or one of the shapes of
-                `palaestra.core.spec.action_shapes.accepted_shapes`; a dict of these by field for composite actions. A
-                dict by role where the team has several roles, or, where all of them make choices alone, their choices
+                `palaestra.core.contract.action_shapes.accepted_shapes`; a dict of these by field for composite actions.
+                A dict by role where the team has several roles, or, where all of them make choices alone, their choices
                 side by side ``[n, sum]``, role after role.
             lanes: Lanes that the n rows are for.
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.spec.fields import Choice, ObservationField, is_homogeneous, member_offset, values_of
-from palaestra.core.spec.game_parts import Role
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract.fields import Choice, ObservationField, is_homogeneous, member_offset, values_of
+from palaestra.core.contract.game_parts import Role
+from palaestra.core.contract.rules import Game
 
 Allocate = Callable[[str, tuple[int, ...], np.dtype], np.ndarray]
 

@@ -18,8 +18,8 @@ import numpy as np
 from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.core.compile.diagnosis import RuleError, explain_exception, is_arithmetic, is_certain, runs_through
 from palaestra.core.compile.linker import HOOKS, hooks_called, hooks_of
+from palaestra.core.contract.rules import Game
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.rules import Game
 
 BEFORE_COMPILING = (20, 0.1)
 """Decisions, and seconds of processor time, played before a game is compiled anew."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.spec.fields import member_offset
+from palaestra.core.contract.fields import member_offset
 
 LOG_BYTES = 2**30
 """Most memory that the log of a simulation may take; where there are worker processes, in each of them."""

@@ -13,12 +13,12 @@ from palaestra.core.compile.batch_loop import REFRESH, RESET_DUE, SKIP
 from palaestra.core.compile.compiler_messages import explain_refusal, plain_text
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import Kernel, hooks_of, link, record_view
+from palaestra.core.contract.packing import mask_spans, observation_spans
+from palaestra.core.contract.rules import Game
 from palaestra.core.run.buffers import rows_of_bytes
 from palaestra.core.run.dry_run import find_mistake, refuse_certain_mistakes
 from palaestra.core.run.lane_threads import LaneThreads
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.packing import mask_spans, observation_spans
-from palaestra.core.spec.rules import Game
 
 
 class KernelSimulation(Simulation):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, MIX, RUNNING
-from palaestra.core.keywords import check_word
+from palaestra.core.contract.keywords import check_word
+from palaestra.core.contract.rules import Game
 from palaestra.core.rng import draw_integers
 from palaestra.core.run.arrays import Arrays
 from palaestra.core.run.opponents import Opponent, OpponentSpec, resolve, split_strength
-from palaestra.core.spec.rules import Game
 
 Remembered = list[tuple["OpponentAssignment", np.ndarray, np.ndarray]]
 """Assignments, lanes, and what the opponents will remember in them once the step has happened."""

@@ -17,10 +17,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.contract import factories
+from palaestra.core.contract.rules import Game
 from palaestra.core.files import FileError, open_regular, printable
 from palaestra.core.interrupts import Hold
-from palaestra.core.spec import factories
-from palaestra.core.spec.rules import Game
 
 LONGEST_HEADER = 1_000_000
 """Bytes of a policy's header (names, shapes and metadata) that are read; those of our methods have a few thousand."""
@@ -71,7 +71,7 @@ class Opponent(Protocol):
 
         Returns:
             int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions, or all
-            numbers side by side (see `palaestra.core.spec.action_shapes`); a dict of these by field for composite
+            numbers side by side (see `palaestra.core.contract.action_shapes`); a dict of these by field for composite
             actions, and by role where the team has several roles.
         """
         ...

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.keywords import nearest, picked_lanes
-from palaestra.core.spec.fields import parameter_values
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract.fields import parameter_values
+from palaestra.core.contract.keywords import nearest, picked_lanes
+from palaestra.core.contract.rules import Game
 
 
 class ParameterRecords:

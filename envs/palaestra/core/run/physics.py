@@ -24,12 +24,12 @@ from palaestra.core.compile.batch_loop import (
     START,
 )
 from palaestra.core.compile.linker import Kernel, link
+from palaestra.core.contract.engines import DrawingEngine, PhysicsEngine, Saved, SavingEngine
+from palaestra.core.contract.factories import load
+from palaestra.core.contract.rules import Game
 from palaestra.core.run.input_log import InputLog, Inputs
 from palaestra.core.run.kernel import bound, lane_arguments, write_state
 from palaestra.core.run.simulation import Simulation
-from palaestra.core.spec.engines import DrawingEngine, PhysicsEngine, Saved, SavingEngine
-from palaestra.core.spec.factories import load
-from palaestra.core.spec.rules import Game
 
 
 def engine_class(game: Game) -> type:

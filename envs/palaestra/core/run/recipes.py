@@ -1,4 +1,4 @@
-"""Pickles of games: one that `palaestra.core.spec.factories.make` has made travels as its factory and keywords.
+"""Pickles of games: one that `palaestra.core.contract.factories.make` has made travels as its factory and keywords.
 
 Where it arrives it is made again, or found if it is there: the same object for the same keywords, as everywhere. All
 other games are pickled by value. `palaestra.registry` registers this with `copyreg`, for every tool that copies
@@ -10,9 +10,9 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from palaestra.core.spec import factories
-from palaestra.core.spec.factories import Recipe
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract import factories
+from palaestra.core.contract.factories import Recipe
+from palaestra.core.contract.rules import Game
 
 
 def reduced(game: Game) -> Any:

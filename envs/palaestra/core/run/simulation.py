@@ -17,8 +17,11 @@ import numpy as np
 from palaestra.core.compile.batch_loop import CALLER, NEXT_STEP, OFF, SAME_STEP, SKIP, WAITING
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.compile.linker import jit_disabled, record_view
-from palaestra.core.keywords import check_count as check_number
-from palaestra.core.keywords import check_word, picked_lanes
+from palaestra.core.contract.actions import ActionTable, OutOfRange
+from palaestra.core.contract.factories import load
+from palaestra.core.contract.keywords import check_count as check_number
+from palaestra.core.contract.keywords import check_word, picked_lanes
+from palaestra.core.contract.rules import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.run.arrays import Arrays, ByRole
 from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
@@ -28,9 +31,6 @@ from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.parameters import ParameterRecords
 from palaestra.core.run.recorder_protocol import Call, RecorderProtocol
 from palaestra.core.run.snapshot import Snapshot, check_records, check_snapshot
-from palaestra.core.spec.actions import ActionTable, OutOfRange
-from palaestra.core.spec.factories import load
-from palaestra.core.spec.rules import Game
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}

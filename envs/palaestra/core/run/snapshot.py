@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.spec.rules import Game
+from palaestra.core.contract.rules import Game
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy as np
 
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import link
+from palaestra.core.contract.rules import Game
 from palaestra.core.interrupts import Hold
 from palaestra.core.run.buffers import check_count
 from palaestra.core.run.call_guard import CallGuard
@@ -31,7 +32,6 @@ from palaestra.core.run.recipes import ByValue
 from palaestra.core.run.shared_block import SharedBlock
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.worker_pool import WorkerError, WorkerPool
-from palaestra.core.spec.rules import Game
 
 __all__ = ["ProcessSimulation", "WorkerError", "answered"]
 

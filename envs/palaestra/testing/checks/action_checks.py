@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from palaestra.core.spec.actions import ActionError
+from palaestra.core.contract.actions import ActionError
 from palaestra.testing.drivers import LANES
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player, SpacePlayer, draws

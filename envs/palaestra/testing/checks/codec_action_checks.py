@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
-from palaestra.core.spec.actions import ActionError
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import unlike

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO
-from palaestra.core.spec.actions import ActionError
 from palaestra.testing.checks.action_checks import Untouched
 from palaestra.testing.checks.buffer_checks import Memory, arrays_in
 from palaestra.testing.harness import Skipped, conformance, require

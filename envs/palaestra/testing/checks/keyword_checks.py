@@ -15,12 +15,12 @@ from typing import Any, get_args, get_origin
 
 from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
+from palaestra.core.contract import factories
+from palaestra.core.contract.file_keywords import refusal
+from palaestra.core.contract.keywords import declared_words
 from palaestra.core.faces.parallel_env import GameParallelEnv
-from palaestra.core.file_keywords import refusal
-from palaestra.core.keywords import declared_words
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.core.spec import factories
 from palaestra.game import Game, any_text
 from palaestra.testing.harness import PRESET, conformance, require
 from palaestra.testing.subject import Subject

@@ -12,8 +12,8 @@ import numpy as np
 from palaestra.core.compile.batch_loop import OFF, RUNNING
 from palaestra.core.compile.linker import hooks_of
 from palaestra.core.compile.reachable import attributes_in
+from palaestra.core.contract.fields import values_of
 from palaestra.core.run.kernel import lane_arguments
-from palaestra.core.spec.fields import values_of
 from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers, pay_ends
 from palaestra.testing.harness import PRESET, CheckError, Skipped, conformance, require

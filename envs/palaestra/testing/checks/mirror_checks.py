@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, RUNNING
+from palaestra.core.contract.fields import values_of
 from palaestra.core.rng import opposite_stream
-from palaestra.core.spec.fields import values_of
 from palaestra.game import Game
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import RUNNING
-from palaestra.core.spec.fields import values_of
+from palaestra.core.contract.fields import values_of
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import unlike

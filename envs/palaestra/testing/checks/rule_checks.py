@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.core.spec.fields import checked_bounds
+from palaestra.core.contract.fields import checked_bounds
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.pay_record import VARIANTS
 from palaestra.testing.random_walk import random_walk, report_on

@@ -1,0 +1,18 @@
+"""Ensembles of language models: experts write one text together, agents weight them.
+
+The page and the factory are in `palaestra.games.ensemble.llm_ensemble`, the rules in
+`palaestra.games.ensemble.ensemble_rules`, files of recorded experts in `palaestra.games.ensemble.recordings`;
+`palaestra.games.ensemble.live_engine` runs models of Hugging Face during a match.
+"""
+
+from palaestra.game import Page, Preset, Row, presets
+
+ROWS: tuple[Row, ...] = presets(
+    "ensemble",
+    "palaestra.games.ensemble.llm_ensemble:game",
+    Preset("palaestra/LLMEnsemble-v0", "one agent weights the language models that write a text together"),
+    Preset(
+        "palaestra/LLMEnsemble-Multi-v0", "each language model is weighted by an agent of its own", agents="experts"
+    ),
+    page=Page("LLMEnsemble", "weight language models that write one text together"),
+)

@@ -1,0 +1,290 @@
+"""LLMEnsemble: language models write one text together; agents weight them anew for each span of tokens.
+
+## Description
+
+K language models, the *experts*, write one text, as in RLAE (Fu et al., arXiv:2506.00439). A text is spans of a few
+tokens. Before each span agents give weights to the experts, which hold for the span: the next token is the most
+probable one of the weighted sum of the experts' distributions. Paid is how much of the text is right.
+
+Experts are better in some domains than in others. An agent sees hints at the domain of the next span and how sure the
+experts are of its first token; it does not see which tokens were right.
+
+``LLMEnsemble-v0`` has one agent that weights all experts, ``LLMEnsemble-Multi-v0`` one agent for each expert
+(``expert_0``, ...), which are paid the same. With equal seeds and equal logits their matches are equal.
+
+The experts are synthetic, unless you bring recorded ones or models (see Arguments). A synthetic expert puts most of its
+probability on a first token, less on a second one, and shares the rest equally among all tokens. ``skill[k][d]`` is how
+often the first token of expert k is right in domain d; with ``shared_errors`` its wrong token is one that the other
+experts' wrong tokens are, too. The first token has a probability of 0.40 to 0.85 where it is right, and of 0.35 to 0.65
+plus ``overconfidence * (1 - skill)`` where it is wrong: unskilled experts are sure of their errors, so that weights by
+entropy do not find the best expert. Each span has a domain of its own.
+
+The scripts, and the share of right tokens in 4,096 matches by default (95% intervals within 0.005):
+
+1. ``static_0``, ``static_1``, ... (0.36, 0.63, 0.64): all weight on one expert.
+2. ``entropy`` (0.65): weights that fall with the expert's entropy, in proportion to ``exp(-h)`` where h is seen.
+3. ``uniform`` (0.68): equal weights.
+4. ``static`` (0.71): weights in proportion to the experts' shares of right tokens. Of all weights in
+   tenths that are the same in all spans none is better.
+5. ``oracle`` (0.93): all weight on the best expert of the span. It knows the domain and the skills; of recorded experts
+   it takes the one with the most right tokens in the span.
+
+Random weights reach 0.54, all weight on the expert that is best where the features are largest reaches 0.92.
+
+## Action Space
+
+<!-- table: action -->
+
+The weights are the softmax of all logits.
+
+## Observation Space
+
+<!-- table: observation -->
+
+In `info`: ``right``, ``domain`` and ``expert_right``.
+
+## Rewards
+
+The share of right tokens when the match ends, 0 before; all agents are paid the same.
+
+## Starting State
+
+Domains are drawn from ``mixture`` for each span; then, for each token, the right one, uniformly from the vocabulary,
+and what the experts say. The tokens that are written change nothing of what is drawn later: the experts read the right
+text so far.
+
+## Episode End
+
+``complete``: all spans are written. A smaller ``horizon`` truncates the match, and what is written is paid.
+
+## Arguments
+
+* `agents`: ``"one"`` or ``"experts"``.
+* `skill`: rows of numbers from 0 to 1: one row an expert (at most 8), one number a domain (at most 8).
+* `mixture`: weights of the domains, by default equal ones.
+* `spans`, `span_tokens`: spans of a match, 1 to 64, and tokens of a span, 1 to 16.
+* `vocabulary`: tokens of synthetic experts, 4 or more; 24 by default.
+* `recorded`: a file of distributions of K language models (`palaestra.games.ensemble.recordings` has its format). A
+  match is a document, drawn uniformly, from its first token on. Domains are those of the file.
+* `live`: folders of K causal language models of Hugging Face, with tokenizers of their own (extra ``text``), which
+  write the answers to the prompts of `prompts` during the match (`palaestra.games.ensemble.live_rules`).
+* `prompts`: a file of JSON lines, ``{"prompt": .., "answer": .., "domain": ..}``; the domain, 0 to 7, may be missing.
+
+<!-- table: parameters -->
+
+The default skills:
+
+1. expert 0: 0.25, 0.20, 0.95, 0.20, 0.20
+2. expert 1: 0.95, 0.45, 0.35, 0.90, 0.50
+3. expert 2: 0.45, 0.95, 0.40, 0.50, 0.90
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from palaestra.game import Game, check_count, check_word, names_files
+from palaestra.games.ensemble import ensemble_rules as rules
+from palaestra.games.ensemble.ensemble_rules import LOGIT, MOST_DOMAINS, MOST_EXPERTS, Agents, EnsembleWorld
+from palaestra.games.ensemble.recordings import Recording, read_recording
+
+Numbers = Sequence[float]
+
+SKILL = (
+    (0.25, 0.20, 0.95, 0.20, 0.20),
+    (0.95, 0.45, 0.35, 0.90, 0.50),
+    (0.45, 0.95, 0.40, 0.50, 0.90),
+)
+"""How often the first token of each expert is right in each domain."""
+VOCABULARY = 24
+FEWEST_TOKENS, MOST_TOKENS = 4, 1_000_000
+"""Sizes of a vocabulary of synthetic experts."""
+LEAST_SHARE = 1e-9
+"""Takes the place of skills of 0 in logarithms."""
+
+
+@names_files(recorded=(), live=(), prompts=())
+def game(
+    agents: Agents = "one",
+    skill: Sequence[Numbers] | None = None,
+    mixture: Numbers | None = None,
+    spans: int = 6,
+    span_tokens: int = 4,
+    vocabulary: int | None = None,
+    recorded: str | Path | None = None,
+    live: Sequence[str | Path] | None = None,
+    prompts: str | Path | None = None,
+) -> Game:
+    """The rules of `palaestra/LLMEnsemble-v0` and `palaestra/LLMEnsemble-Multi-v0`.
+
+    Raises:
+        ValueError: A word, a number or a table that does not fit; says which and what to do.
+        FileError: A damaged file; names file and array, or file and line.
+        ImportError: ``live``, and transformers is missing; says how to install it.
+    """
+    given = locals()
+    check_word("agents", agents, get_args(Agents))
+    check_count("spans", spans, 1, rules.MOST_SPANS)
+    check_count("span_tokens", span_tokens, 1, rules.MOST_SPAN_TOKENS)
+    _refuse_unused(given)
+    if live is not None:
+        from palaestra.games.ensemble.live_game import live_game
+
+        return live_game(agents, live, prompts, (spans, span_tokens))
+    sizes = (spans, span_tokens)
+    if recorded is None:
+        world = _synthetic_world(sizes, SKILL if skill is None else skill, mixture, vocabulary)
+    else:
+        world = recorded_world(sizes, read_recording(recorded, spans * span_tokens))
+    return _game(world, agents)
+
+
+def _refuse_unused(given: Mapping[str, Any]) -> None:
+    """Refuses what was said and means nothing.
+
+    Raises:
+        ValueError: A keyword that the source of the experts does not use; names both.
+    """
+    live, recorded = given["live"], given["recorded"]
+    unused = []
+    if live is not None:
+        unused = ["skill", "mixture", "vocabulary", "recorded"]
+    elif recorded is not None:
+        unused = ["skill", "mixture", "vocabulary", "prompts"]
+    elif given["prompts"] is not None:
+        raise ValueError(
+            f"prompts={str(given['prompts'])!r} means nothing without live=: give the folders of the models"
+        )
+    for name in unused:
+        if given[name] is not None:
+            source = "recorded" if live is None else "live"
+            raise ValueError(f"{name}={given[name]!r} means nothing with {source}={given[source]!r}: leave it out")
+
+
+def _synthetic_world(
+    sizes: tuple[int, int], skill: Sequence[Numbers], mixture: Numbers | None, vocabulary: int | None
+) -> EnsembleWorld:
+    """The world of synthetic experts."""
+    table = _table_of(skill)
+    experts, domains = table.shape
+    shares = _shares_of(mixture, domains)
+    tokens = VOCABULARY if vocabulary is None else vocabulary
+    check_count("vocabulary", tokens, FEWEST_TOKENS, MOST_TOKENS)
+    return EnsembleWorld(
+        *sizes,
+        vocabulary=int(tokens),
+        log_vocabulary=math.log(tokens),
+        domains=domains,
+        skill=table,
+        best=table.argmax(axis=0),
+        cumulative=np.cumsum(shares),
+        static=static_logits(table @ shares),
+        documents=0,
+        probs=np.zeros((0, 0, experts, 0), np.float32),
+        right=np.zeros((0, 0), np.int32),
+        domain=np.zeros((0, 0), np.int32),
+        top=np.zeros((0, 0, experts), np.int32),
+        entropy=np.zeros((0, 0, experts)),
+    )
+
+
+def recorded_world(sizes: tuple[int, int], recording: Recording) -> EnsembleWorld:
+    """The world of recorded experts.
+
+    Args:
+        sizes: Spans of a match, tokens of a span.
+        recording: As `palaestra.games.ensemble.recordings.read_recording` returns it.
+    """
+    documents, _, experts, vocabulary = recording.probs.shape
+    domains = int(recording.domain.max()) + 1
+    is_right = recording.top == recording.right[..., None]
+    return EnsembleWorld(
+        *sizes,
+        vocabulary=vocabulary,
+        log_vocabulary=math.log(vocabulary),
+        domains=domains,
+        skill=np.zeros((experts, domains)),
+        best=np.zeros(domains, np.int64),
+        cumulative=np.zeros(domains),
+        static=static_logits(is_right.mean(axis=(0, 1))),
+        documents=documents,
+        **recording._asdict(),
+    )
+
+
+def static_logits(accuracies: np.ndarray) -> np.ndarray:
+    """Logits of weights in proportion to the experts' shares of right tokens, float64 ``[K]``."""
+    logs = np.log(np.maximum(accuracies, LEAST_SHARE))
+    return np.clip(logs - logs.max(), -LOGIT, LOGIT)
+
+
+def _table_of(skill: Sequence[Numbers]) -> np.ndarray:
+    """Skills, float64 ``[K, D]``.
+
+    Raises:
+        ValueError: No such table.
+    """
+    try:
+        table: np.ndarray = np.array(skill, np.float64)
+    except (TypeError, ValueError):
+        table = np.zeros((0, 0))
+    experts, domains = table.shape if table.ndim == 2 else (0, 0)
+    has_size = 1 <= experts <= MOST_EXPERTS and 1 <= domains <= MOST_DOMAINS
+    if not has_size or not ((table >= 0.0) & (table <= 1.0)).all():
+        sizes = f"1 to {MOST_EXPERTS} experts, each with 1 to {MOST_DOMAINS} domains"
+        raise ValueError(f"skill={skill!r}: give a row of numbers from 0 to 1 for each of {sizes}")
+    return table
+
+
+def _shares_of(mixture: Numbers | None, domains: int) -> np.ndarray:
+    """Shares of the domains, float64 ``[D]``, which add up to 1.
+
+    Raises:
+        ValueError: No such numbers.
+    """
+    if mixture is None:
+        return np.full(domains, 1.0 / domains)
+    try:
+        weights = np.array(mixture, np.float64)
+    except (TypeError, ValueError):
+        weights = np.zeros(0)
+    if weights.shape != (domains,) or not np.isfinite(weights).all() or (weights < 0.0).any() or weights.sum() <= 0.0:
+        raise ValueError(
+            f"mixture={mixture!r}: give {domains} numbers of 0 or more, one each domain, not all of them 0"
+        )
+    return weights / weights.sum()
+
+
+def _game(world: EnsembleWorld, agents: Agents) -> Game:
+    """The rules on arrays."""
+    experts, is_one = len(world.static), agents == "one"
+    names = rules.script_names(experts)
+    return Game(
+        name="LLMEnsemble",
+        roles=rules.roles_of(agents, experts, world.domains),
+        state=rules.state_fields(experts),
+        reset=rules.reset,
+        step=rules.step_one if is_one else rules.step_experts,
+        observe=rules.observe_one if is_one else rules.observe_experts,
+        script=rules.script_one if is_one else rules.script_experts,
+        scripts=names,
+        default_opponent=names[-1],
+        parameters=rules.PARAMETERS,
+        horizon=world.spans,
+        info=rules.info_fields(experts, world.domains),
+        end_reasons=("complete",),
+        world=world,
+        determinism="per-platform",
+        render="palaestra.games.ensemble.ensemble_render:draw",
+        render_text="palaestra.games.ensemble.ensemble_render:write",
+        render_fps=1.0,
+    )

@@ -1,0 +1,46 @@
+"""Exact arithmetic for learners of language: chains modulo 10 and linear equations, as tokens or as text.
+
+The rules are in `palaestra.games.mathtext.math_text` (the page and the keywords) and
+`palaestra.games.mathtext.math_rules`. Worked solutions and the scorer, which needs no environment::
+
+    import palaestra
+    from palaestra.games.mathtext import demonstrations, score_answer
+
+    sim = palaestra.make_batch("palaestra/MathText-Arith-v0", 8)
+    sim.reset(seed=0)
+    demonstrations(sim.states)  # int64 [N, L], what the script `oracle` would write in each lane
+    score_answer("4/6", {"question": "3x = 2", "answer": "2/3"})  # 1.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from palaestra.game import Page, Preset, Row, presets
+
+if TYPE_CHECKING:
+    from palaestra.games.mathtext.math_rules import demonstrations
+    from palaestra.games.mathtext.score_numbers import score_answer
+
+__all__ = ["ROWS", "demonstrations", "score_answer"]
+
+ROWS: tuple[Row, ...] = presets(
+    "mathtext",
+    "palaestra.games.mathtext.math_text:game",
+    Preset("palaestra/MathText-Arith-v0", "chains of +, - and * modulo 10", task="arith"),
+    Preset("palaestra/MathText-Algebra-v0", "linear equations with one unknown, in fractions", task="algebra"),
+    page=Page("MathText", "exact arithmetic with worked steps, as tokens or words"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """`demonstrations` and `score_answer`, imported when they are asked for."""
+    if name == "demonstrations":
+        from palaestra.games.mathtext.math_rules import demonstrations
+
+        return demonstrations
+    if name == "score_answer":
+        from palaestra.games.mathtext.score_numbers import score_answer
+
+        return score_answer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,489 @@
+"""What a turn does: search, answer, judge what was found; and what agents see and may do in each form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from palaestra.game import Array, Choice, Field, native, script_integer
+from palaestra.games.search.bm25 import TERM, find
+from palaestra.games.search.fresh_world import STATE as FRESH_STATE
+from palaestra.games.search.fresh_world import YEAR_COUNT, find_fresh, write_name, write_passage
+from palaestra.games.search.language import (
+    ARTICLES,
+    FIRST_WORD,
+    FIRST_YEAR,
+    GIVEN,
+    HOPS,
+    KINDS,
+    LITERAL,
+    NO,
+    NO_WORD,
+    NOTHING,
+    OLDER,
+    SAME,
+    YEAR,
+    YES,
+)
+from palaestra.games.search.library import (
+    ANSWERS,
+    MENTIONS,
+    MOST_HOPS,
+    PASSAGE_WORDS,
+    QUESTION_WORDS,
+    RELATIONS,
+    TOP,
+    WORDS,
+)
+from palaestra.games.search.question_rules import STATE as QUESTION_STATE
+from palaestra.games.search.question_rules import find_again, mention_of, note, pose, query
+
+NONE, SEARCH, ANSWER, JUDGE = range(4)
+"""Verbs of a turn."""
+AT_START = -1
+"""In place of the last verb before the first turn."""
+VERBS = ("none", "search", "answer", "judge")
+ANSWERED, OUT_OF_WORDS = 2, 3
+"""Numbers of the end reasons."""
+LAST_ARTICLE = FIRST_WORD + len(ARTICLES) - 1
+MOST_WORDS = 4096
+"""Largest budget of words."""
+MOST_TURNS = 128
+ORACLE, CLOSED_BOOK = 0, 1
+SCRIPTS = ("oracle", "closed_book")
+SUMS = 4096
+"""Passages whose scores are added up at a time."""
+
+find_native = native(
+    find,
+    (
+        Array("i8"),
+        Array("f4"),
+        Array("i4"),
+        Array("f4"),
+        Array("i4"),
+        Array(TERM, 1, True),
+        Array("f8", 1, True),
+        Array("i4", 1, True),
+        Array("f8", 1, True),
+    ),
+    returns="i8",
+)
+
+STATE = (
+    *FRESH_STATE,
+    *QUESTION_STATE,
+    ("last_verb", "i8"),
+    ("words_left", "i8"),
+    ("judged", "u1"),
+    ("shown", "i4", (TOP,)),
+)
+SCRATCH = (("terms", TERM, (WORDS,)), ("sums", "f8", (SUMS,)), ("left", "i4", (WORDS,)))
+
+
+def reset(s, world):
+    """Poses a question."""
+    pose(s, world)
+    s.last_verb, s.words_left, s.judged = AT_START, int(s.parameters.token_budget), 1
+    for k in range(TOP):
+        s.shown[k] = NOTHING
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+
+
+def step_tokens(s, world, actions, rewards, scratch):
+    """A turn of a verb and words."""
+    turn = actions.agent[0]
+    for k in range(WORDS):
+        s.work.words[k] = turn.words[k]
+    return take_turn(s, world, turn.verb, rewards, scratch)
+
+
+def step_dense(s, world, actions, rewards, scratch):
+    """A turn of a verb, words, and the passages that a search with these words finds."""
+    turn = actions.agent[0]
+    for k in range(TOP):
+        s.work.numbers[k] = turn.found[k] - 1
+    return step_tokens(s, world, actions, rewards, scratch)
+
+
+def step_structured(s, world, actions, rewards, scratch):
+    """A turn that is one choice; it is played as the words that say the same."""
+    return take_turn(s, world, write_choice(s, world, actions.agent[0].turn), rewards, scratch)
+
+
+def write_choice(s, world, choice):
+    """Writes the words of a choice and returns its verb."""
+    rules, words = world.rules, s.work.words
+    searches = rules.mentions * rules.relations
+    for k in range(WORDS):
+        words[k] = NO_WORD
+    if choice == 0:
+        return NONE
+    if choice <= searches:
+        end = write_name(s, world, s.mentioned[(choice - 1) // rules.relations], 0, words, 0)
+        words[end] = world.language.relation_words[(choice - 1) % rules.relations]
+        return SEARCH
+    if choice <= searches + rules.mentions:
+        write_name(s, world, s.mentioned[choice - 1 - searches], 0, words, 0)
+        return ANSWER
+    is_no = choice == searches + rules.mentions + 1
+    write_name(s, world, LITERAL - (NO if is_no else YES), 0, words, 0)
+    return JUDGE
+
+
+def take_turn(s, world, verb, rewards, scratch):
+    """Plays a turn, whose words are in ``s.work.words``."""
+    used = 0
+    for k in range(WORDS):
+        used += s.work.words[k] != NO_WORD
+    if used == 0:
+        verb = NONE
+    s.last_verb, s.info.turn_label = verb, -1
+    s.words_left -= used if verb != NONE else 0
+    pay = 0.0
+    if s.words_left < 0:
+        s.words_left = 0
+        for k in range(TOP):
+            s.shown[k] = NOTHING
+    elif verb == SEARCH:
+        pay = search(s, world, scratch)
+    elif verb == ANSWER:
+        pay = answer(s, scratch)
+    elif verb == JUDGE:
+        pay = judge(s, world)
+    else:
+        s.info.malformed += 1
+        pay = 0.0 - s.parameters.malformed_cost
+    rewards[0] = pay
+    if s.info.end_reason == 0 and s.words_left == 0:
+        s.info.end_reason = OUT_OF_WORDS
+    return s.info.end_reason != 0
+
+
+def search(s, world, scratch):
+    """Searches; returns the pay for passages of the path that were not found before."""
+    words, numbers = s.work.words, s.work.numbers
+    if world.rules.fresh:
+        if not find_again(s, world):
+            find_fresh(s, world)
+    elif world.rules.dense == 0:
+        for k in range(WORDS):
+            words[k] -= FIRST_WORD
+        find_native(
+            world.offsets,
+            world.peaks,
+            world.passages,
+            world.scores,
+            words,
+            scratch.terms,
+            scratch.sums,
+            numbers,
+            s.work.scores,
+        )
+        for k in range(WORDS):
+            words[k] += FIRST_WORD
+    gained = 0
+    for k in range(TOP):
+        s.shown[k] = numbers[k]
+        for hop in range(s.hops):
+            if numbers[k] != NOTHING and numbers[k] == s.gold[hop] and s.seen[hop] == 0:
+                s.seen[hop] = 1
+                gained += 1
+        if world.rules.structured and numbers[k] != NOTHING:
+            note(s, world, numbers[k])
+    s.judged = 0
+    s.info.hops_found += gained
+    if gained > 0:
+        s.info.turn_label = 1
+    return s.parameters.turn_reward * gained
+
+
+def answer(s, scratch):
+    """Ends the match with an answer; returns its pay."""
+    best = 0.0
+    for j in range(ANSWERS):
+        if s.answers[j, 0] != NO_WORD:
+            best = max(best, overlap(s, s.answers[j], scratch.left))
+    s.info.f1 = best
+    s.info.end_reason = ANSWERED
+    for j in range(ANSWERS):
+        if is_equal(s.work.words, s.answers[j]):
+            s.info.exact_match = 1
+            s.info.winner = 0
+            s.info.turn_label = 1
+            return 1.0
+    return s.parameters.partial_credit * best
+
+
+def is_equal(words, target):
+    """Whether an answer is the target, articles apart; an empty target equals nothing."""
+    k, j = next_word(words, 0), 0
+    while k < WORDS and j < WORDS and target[j] != NO_WORD and words[k] == target[j]:
+        k, j = next_word(words, k + 1), j + 1
+    return j > 0 and k >= WORDS and (j >= WORDS or target[j] == NO_WORD)
+
+
+def next_word(words, k):
+    """The next place from ``k`` on where a word stands that is no article."""
+    while k < WORDS and words[k] <= LAST_ARTICLE and (words[k] == NO_WORD or words[k] >= FIRST_WORD):
+        k += 1
+    return k
+
+
+def overlap(s, target, left):
+    """F1 of an answer's words: twice the words that it shares with the target over the words of both."""
+    given, wanted, shared = 0, 0, 0
+    for j in range(WORDS):
+        left[j] = target[j]
+        wanted += target[j] != NO_WORD
+    k = next_word(s.work.words, 0)
+    while k < WORDS:
+        given += 1
+        for j in range(WORDS):
+            if left[j] == s.work.words[k] and left[j] >= FIRST_WORD:
+                left[j] = NO_WORD
+                shared += 1
+                break
+        k = next_word(s.work.words, k + 1)
+    return 2.0 * shared / (given + wanted) if shared > 0 else 0.0
+
+
+def judge(s, world):
+    """Judges the passages of the last search, once; returns the pay."""
+    is_yes = s.work.words[0] == world.language.literal_words[YES, 0]
+    if s.judged or not (is_yes or s.work.words[0] == world.language.literal_words[NO, 0]):
+        return 0.0
+    s.judged = 1
+    if is_yes == suffices(s):
+        s.info.turn_label = 1
+        return world.rules.judge_right
+    return world.rules.judge_accept if is_yes else world.rules.judge_reject
+
+
+def suffices(s):
+    """Whether the last search found a passage that is needed."""
+    for k in range(TOP):
+        for hop in range(s.hops):
+            if s.shown[k] != NOTHING and s.shown[k] == s.gold[hop]:
+                return True
+    return False
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+def token_fields(documents: int, questions: int, vocabulary: int) -> tuple[Field, ...]:
+    """What an agent sees in the token form.
+
+    Args:
+        documents: Number of passages.
+        questions: Number of questions of a fixed world.
+        vocabulary: Number of tokens.
+    """
+    token: dict[str, Any] = {"low": 0, "high": vocabulary - 1, "dtype": "i4"}
+    return (
+        Field("question", (QUESTION_WORDS,), about="words of the question", at="reset", **token),
+        Field("passages", (TOP, PASSAGE_WORDS), about="words of what was found, its best passage first", **token),
+        Field("number", (), NOTHING, max(questions - 1, 0), "1", "of the question, or -1", "i4", at="reset"),
+        Field("documents", (TOP,), NOTHING, documents - 1, "1", "numbers of these passages, -1 for none", "i4"),
+        Field("verb", (), AT_START, JUDGE, "1", "of the last turn, -1 at first", "i4"),
+        Field("turns_left", (), 0, MOST_TURNS, "1", "turns until the match is truncated", "i4"),
+        Field("words_left", (), 0, MOST_WORDS, "1", "words that the agent may still write", "i4"),
+    )
+
+
+def observe_tokens(s, world, observations, scratch):
+    """What the last turn found."""
+    row = observations.agent[0]
+    for k in range(TOP):
+        row.documents[k] = NOTHING
+        if s.last_verb == SEARCH and s.shown[k] != NOTHING:
+            row.documents[k] = s.shown[k]
+            if world.rules.fresh:
+                write_passage(s, world, s.shown[k], row.passages[k])
+            else:
+                copy_passage(world, s.shown[k], row.passages[k])
+    row.verb, row.words_left = s.last_verb, s.words_left
+    row.turns_left = int(s.parameters.horizon) - s.steps
+
+
+def observe_question(s, world, observations, scratch):
+    """The words of the question."""
+    row = observations.agent[0]
+    for k in range(QUESTION_WORDS):
+        row.question[k] = s.question[k]
+    row.number = s.number
+
+
+def copy_passage(world, passage, out):
+    """Writes the first words of a passage of a fixed world."""
+    start = world.starts[passage]
+    for k in range(min(world.starts[passage + 1] - start, len(out))):
+        out[k] = world.words[start + k]
+
+
+def structured_fields(relations: int, mentions: int) -> tuple[Field, ...]:
+    """What an agent sees in the structured form."""
+    share: dict[str, Any] = {"low": 0.0, "high": 1.0}
+    return (
+        Field(
+            "asked",
+            (MOST_HOPS, relations),
+            about="relations of the question, hop by hop",
+            capacity=(MOST_HOPS, RELATIONS),
+            **share,
+        ),
+        Field("kind", (3,), about="asks for a path's end, whether two have the same, who is older", **share),
+        Field("present", (mentions,), about="whether so many entities were mentioned", capacity=MENTIONS, **share),
+        Field("year", (mentions,), about="share of the century of a mentioned year", capacity=MENTIONS, **share),
+        Field(
+            "known",
+            (mentions, relations, mentions),
+            about="passages said: relation of entity is entity; 0.5 if only as former or false",
+            capacity=(MENTIONS, RELATIONS, MENTIONS),
+            **share,
+        ),
+        Field("turns_left", about="share of the turns that are left", **share),
+    )
+
+
+def observe_structured(s, world, observations, scratch):
+    """The question, and what was found so far."""
+    row, rules = observations.agent[0], world.rules
+    if s.kind == HOPS:
+        for hop in range(s.hops):
+            row.asked[hop, s.relations[hop]] = 1.0
+    else:
+        row.asked[0, s.relations[0]] = 1.0
+    row.kind[s.kind] = 1.0
+    for k in range(s.mentions):
+        row.present[k] = 1.0
+        year = LITERAL - FIRST_YEAR - s.mentioned[k]
+        if s.mentioned[k] <= LITERAL - FIRST_YEAR:
+            row.year[k] = (year + 1) / YEAR_COUNT
+        for relation in range(rules.relations):
+            known, doubtful = int(s.known[k, relation]), int(s.doubtful[k, relation])
+            other = 0
+            while known | doubtful:
+                if known & 1:
+                    row.known[k, relation, other] = 1.0
+                elif doubtful & 1:
+                    row.known[k, relation, other] = 0.5
+                known, doubtful, other = known >> 1, doubtful >> 1, other + 1
+    row.turns_left = (s.parameters.horizon - s.steps) / s.parameters.horizon
+
+
+# -- actions -----------------------------------------------------------------------------------------------------------
+
+
+def token_choices(vocabulary: int, judges: bool) -> tuple[Choice, Choice]:
+    """A turn in the token form."""
+    verbs = VERBS if judges else VERBS[:-1]
+    return (
+        Choice("verb", len(verbs), verbs, "what the turn does"),
+        Choice("words", vocabulary, about="words of the query or the answer: 0 no word, 1 unknown", shape=(WORDS,)),
+    )
+
+
+def found_choice(documents: int) -> Choice:
+    """What a turn says beside its verb and words where passages are found outside of the rules."""
+    return Choice("found", documents + 1, about="1 + number of each passage that a search finds, or 0", shape=(TOP,))
+
+
+def structured_choice(relations: int, mentions: int, judges: bool) -> Choice:
+    """A turn in the structured form."""
+    n = 1 + mentions * relations + mentions + 2 * judges
+    most = 1 + MENTIONS * RELATIONS + MENTIONS + 2
+    about = f"0 nothing; 1 + {relations} k + r search relation r of mentioned entity k; "
+    about += f"{1 + mentions * relations} + k answer k"
+    about += f"; {n - 2} and {n - 1} judge that the passages do not suffice, that they do" if judges else ""
+    return Choice("turn", n, about=about, capacity=most)
+
+
+def legal_structured(s, world, mask):
+    """Searches and answers of what was mentioned; literals have no relations."""
+    rules, allowed = world.rules, mask.agent[0].turn
+    allowed[0] = 1
+    searches = rules.mentions * rules.relations
+    for k in range(s.mentions):
+        allowed[1 + searches + k] = 1
+        if s.mentioned[k] >= 0:
+            for relation in range(rules.relations):
+                allowed[1 + rules.relations * k + relation] = 1
+    if rules.judge and s.judged == 0:
+        allowed[1 + searches + rules.mentions] = 1
+        allowed[2 + searches + rules.mentions] = 1
+
+
+# -- scripts -----------------------------------------------------------------------------------------------------------
+
+
+def script_tokens(s, world, slot, which, actions, scratch):
+    """A script's turn as a verb and words."""
+    turn = actions.agent[0]
+    verb, thing, relation = plan(s, world, which)
+    turn.verb = verb
+    for k in range(WORDS):
+        turn.words[k] = NO_WORD
+    if thing != NOTHING:
+        end = write_name(s, world, thing, 0, turn.words, 0)
+        if verb == SEARCH:
+            turn.words[end] = world.language.relation_words[relation]
+    elif verb == SEARCH:
+        query(s, world, relation, turn.words)
+    else:
+        number = s.number if which == ORACLE else script_integer(s, world.rules.questions)
+        for k in range(WORDS):
+            turn.words[k] = world.questions.answers[number, 0, k]
+
+
+def script_dense(s, world, slot, which, actions, scratch):
+    """A script's turn as a verb, words, and the passage that the path needs next."""
+    script_tokens(s, world, slot, which, actions, scratch)
+    turn, wanted = actions.agent[0], NOTHING
+    for hop in range(s.hops):
+        if turn.verb == SEARCH and s.seen[hop] == 0 and wanted == NOTHING:
+            wanted = s.gold[hop]
+    for k in range(TOP):
+        turn.found[k] = wanted + 1 if k == 0 else 0
+
+
+def script_structured(s, world, slot, which, actions, scratch):
+    """A script's turn as a choice; what was not mentioned cannot be answered, then the first that was is."""
+    rules, turn = world.rules, actions.agent[0]
+    searches = rules.mentions * rules.relations
+    verb, thing, relation = plan(s, world, which)
+    if verb == SEARCH:
+        turn.turn = 1 + rules.relations * mention_of(s, thing) + relation
+    elif verb == ANSWER:
+        turn.turn = 1 + searches + max(mention_of(s, thing), 0)
+    else:
+        turn.turn = 1 + searches + rules.mentions + (thing == LITERAL - YES)
+
+
+def plan(s, world, which):
+    """A script's verb, the entity that it is about (-1 in a file's world) and its relation (there: its hop)."""
+    if which == CLOSED_BOOK:
+        return ANSWER, guess(s, world), NOTHING
+    if world.rules.judge and s.judged == 0:
+        return JUDGE, LITERAL - (YES if suffices(s) else NO), NOTHING
+    for hop in range(s.hops):
+        if s.seen[hop] == 0:
+            return SEARCH, s.nodes[hop], hop if s.kind == GIVEN else s.relations[hop]
+    return ANSWER, s.nodes[MOST_HOPS], NOTHING
+
+
+def guess(s, world):
+    """An answer of the right kind, drawn at random."""
+    if s.kind == GIVEN:
+        return NOTHING
+    if s.kind == SAME:
+        return LITERAL - (YES if script_integer(s, 2) else NO)
+    if s.kind == OLDER:
+        return s.nodes[script_integer(s, 2)]
+    kind = world.language.leads_to[s.relations[s.hops - 1]]
+    if kind == YEAR:
+        return LITERAL - FIRST_YEAR - script_integer(s, YEAR_COUNT)
+    entities = world.rules.entities
+    return kind + KINDS * script_integer(s, (entities - kind + KINDS - 1) // KINDS)

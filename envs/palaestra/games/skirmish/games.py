@@ -1,0 +1,502 @@
+"""The environments of Skirmish: each function makes the rules of some ids that `palaestra.games.skirmish` registers.
+
+The page of an environment has the sections of its function, and those below that the function lacks.
+
+## Action Space
+
+An agent is one unit. Each decision it gets one order:
+
+<!-- table: action -->
+
+0 to 5 are the same for all units; further orders of the team follow, and then one action for each target: opponent 0,
+opponent 1, ..., or for a healer teammate 0, teammate 1, ... A move leads towards a point 2 cells away; a marine walks
+1.1 cells in a decision. A unit that is ordered to attack walks until its weapon reaches the target.
+
+The mask of a living unit allows `stop`; a move, if the point one cell ahead is open; a target that lives, that the
+weapon can hit (or the healer heal) and that is at most 6 cells away from centre to centre (in SkirmishGen as far as the
+weapon reaches). `nothing` is for the dead alone. `attack_move` is for blue where it does not learn: go where the map
+orders the team and attack what comes near on the way.
+
+Scripts: ``"builtin"`` attacks on its way, by the engine's priorities; ``"hold"`` stays
+and attacks what is in reach; ``"nearest"`` and ``"weakest"`` go to the nearest opponent and attack the nearest or the
+weakest one in reach; ``"focus_fire"`` attacks one target with all; ``"kite"`` shoots and walks away from slower
+pursuers; ``"retreat_heal"`` takes the wounded back; ``"split"`` keeps apart where there is splash damage;
+``"surround"`` encloses the opponents. Who has no `attack_move` plays ``"nearest"`` as ``"builtin"``.
+
+## Observation Space
+
+A unit sees what is less than 9 cells away (in SkirmishGen as far as its kind sees). Each other unit has its own row of
+`units` for the whole match; the row is 0 while that unit is dead, not there yet, or out of sight. Where blue does not
+learn, its table is small: scripts read the match itself.
+
+<!-- table: observation -->
+
+``env.state()`` has 14 numbers for each unit, for centralised critics: `palaestra.games.skirmish.observe.global_state`.
+
+## Rewards
+
+The members of red share one reward; blue is paid nothing. ``reward="smac"``: for each hit point and shield that blue
+loses by attacks, 10 for each kill and 200 for the victory, times 20 / (all hit points and shields of blue + 10 for each
+of its units + 200). A victory over units that do not recover pays 20 in all. ``reward="sparse"``: 1 for a victory, -1
+for a defeat, 0 else.
+
+## Episode End
+
+A match ends when a team has no unit left that can shoot (``wiped_out``), and the other has won; both at once is a draw.
+It is truncated at the map's limit (``horizon``); then nobody has won.
+
+## Arguments
+
+* `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+* `reward`: ``"smac"`` or ``"sparse"``.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from palaestra.core.files import TextSource
+from palaestra.game import Game, check_count, check_flag, check_word, names_files
+from palaestra.games.skirmish import orders, smac_view
+from palaestra.games.skirmish.battle_records import MOST_CHANGES
+from palaestra.games.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, in_order_of, make_game
+from palaestra.games.skirmish.maps import BattleMap, Side, is_bundled, load
+from palaestra.games.skirmish.ruleset import is_bundled_ruleset
+
+REWARDS = (SMAC, SPARSE)
+RACES = {
+    "a": (("marine", 0.45), ("marauder", 0.45), ("medivac", 0.1)),
+    "b": (("stalker", 0.45), ("zealot", 0.45), ("colossus", 0.1)),
+    "c": (("zergling", 0.45), ("hydralisk", 0.45), ("baneling", 0.1)),
+}
+"""Kinds and weights of SMACv2's three races (its configurations ``sc2_gen_*.yaml``)."""
+MIXED = tuple(kind for race in RACES.values() for kind in race)
+VIEWS = {"round": -2.0, "cone": math.sqrt(2.0 + math.sqrt(3.0)) / 2.0}
+"""Cosine of half the angle of sight: 15 degrees of SMACv2's cone, a twelfth of the circle."""
+DRILLS = {
+    "beacon": "beacon",
+    "shards": "shards",
+    "hunt": "hunt",
+    "waves": "roach-waves",
+    "splash_waves": "splash-waves",
+}
+"""Scenarios of the drills."""
+ABILITIES = {"never": 0, "always": 1, "drift": 2}
+CHANGE_GAP = (8, 20)
+"""Decisions from one change of sides to the next, least and most."""
+USE = (orders.BOOST, *(orders.JUMP + k for k in range(4)))
+TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
+
+
+@names_files(map=is_bundled, ruleset=is_bundled_ruleset)
+def battle(
+    map: TextSource = "3m", reward: str = "smac", smac_rules: bool = False, ruleset: TextSource | None = None
+) -> Game:
+    """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
+
+    Raises:
+        ValueError: No such map, reward or ruleset, smac_rules is no flag, or a map whose units do not fit into memory
+            or on the ground.
+        FileError: The file of the map or of the ruleset cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue has one order from its map, as a rule to attack on its way to
+    where red begins; on 2c_vs_64zg it hunts red, on 2s_vs_1sc it stays. A decision is 8 loops of simulation, half a
+    second of the game. During a match units die and leave; nothing else changes.
+
+    Units, maps, limits and rewards are those of SMAC (Samvelyan et al. 2019) as far as they are public: the file of
+    each map and of the ruleset says where its numbers come from, and which are approximations.
+
+    What differs from SMAC, and why:
+
+    * The game's engine is not here. Its rules of combat are written anew from public numbers, how units steer and push
+      each other is ours, so figures from SMAC's papers do not carry over. A policy that is good here need not be good
+      there.
+    * An observation has a row for each unit with its attributes and its range in place of a one-hot kind, so that it
+      means the same on all maps. ``observation="smac"`` shows SMAC's vectors and state, value for value.
+    * Shields and hit points that blue recovers pay nothing. In SMAC they do. ``smac_rules=True`` has SMAC's masks and
+      rewards, value for value.
+    * A match that reaches its limit is truncated. In SMAC it terminates (so do matches of `palaestra.adapters.pymarl`).
+    * Red may be any script too, and blue a player of yours.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map, always the same, on most maps red in the west. Where the
+    map has two points for blue's goal, a point between them is drawn. The time between two shots of a weapon varies by
+    -1 to +2 loops.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `reward`: ``"smac"`` or ``"sparse"``.
+    * `smac_rules`: what may be ordered, what is paid and who has won are SMAC's (`palaestra.games.skirmish.smac_view`).
+    * `ruleset`: path of a file with other numbers of units, in place of ``"smac-4.10"``:
+      [your own battle](../guides/your_own_battle.md).
+
+    <!-- table: parameters -->
+    """
+    check_word("reward", reward, REWARDS)
+    check_flag("smac_rules", smac_rules)
+    ground = load(map, ruleset)
+    game = make_game([ground], Variant(reward, smac_rules=smac_rules))
+    return dataclasses.replace(game, representations={"smac": smac_view.representation(ground, game)})
+
+
+def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
+    """SkirmishGen: units and places are drawn anew for each match, after SMACv2.
+
+    Raises:
+        ValueError: No such race, view or reward, or a number out of range.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue hunts red with its script. Kinds and places are other ones in each
+    match, so that a sequence of orders learnt by heart does not win; this is what SMACv2 (Ellis et al. 2023) is for.
+    During a match units die and leave; nothing else changes.
+
+    Each kind has its own ranges of sight and of weapons; targets may be ordered within the weapon's range, at least
+    within 2 cells. With ``view="cone"`` a unit sees and aims only within 15 degrees of the direction that it looks to,
+    one of 12; the orders `look_0` to `look_330` turn it.
+
+    What differs from SMACv2: the game's engine is not here, and steering is ours (see Skirmish). Observations are those
+    of Skirmish. There is no extended partial observability, where teammates share what the first of them sees by
+    chance.
+
+    ## Rewards
+
+    As in Skirmish. The scale of ``reward="smac"`` is that of the expected hit points and shields of blue, the same in
+    all matches: weak opponents pay a little less than 20 in all, strong ones more.
+
+    ## Starting State
+
+    Each unit of red is drawn: 45, 45 and 10 % for the three kinds of a race, and blue gets the same kinds; what blue
+    has more is drawn too. A team without a unit that can shoot and survive it is drawn again. In half of the matches
+    red stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and
+    blue in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
+
+    ## Arguments
+
+    * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
+      baneling; ``"mixed"`` all nine.
+    * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32.
+      (``opponents=`` are the players of the other teams.)
+    * `view`: ``"round"`` or ``"cone"``.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
+    """
+    check_word("race", race, (*RACES, "mixed"))
+    check_word("view", view, tuple(VIEWS))
+    check_word("reward", reward, REWARDS)
+    check_count("own", own, 1, CAPACITIES[1][0])
+    check_count("others", others, 1, CAPACITIES[1][1])
+    ground = load("open")
+    kinds = MIXED if race == "mixed" else RACES[race]
+    sides = [_repeated(side, count) for side, count in ((ground.red, own), (ground.blue, others))]
+    turns = TURN if view == "cone" else ()
+    variant = Variant(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
+    return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], variant)
+
+
+def _repeated(side: Side, count: int) -> Side:
+    """A side of ``count`` units like its first."""
+    more = {name: np.repeat(getattr(side, name)[:1], count, axis=0) for name in ("positions", "arrivals", "waves")}
+    return dataclasses.replace(side, units=side.units[:1] * count, **more)
+
+
+@names_files(map=is_bundled)
+def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
+    """SkirmishWaves: battles with reinforcements, each an agent with a name of its own.
+
+    Raises:
+        ValueError: No such map or reward, or a map whose units do not fit.
+        FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. The number of agents falls when units die and rises when units arrive,
+    which is what UNMAS (Chai et al. 2023) calls unshaped. In a `ParallelEnv` the agent of a reinforcement is in
+    ``possible_agents`` from the beginning and in ``agents`` from its arrival on; in arrays its row is there all the
+    time and ``alive`` is 0 before.
+
+    * ``Waves``: five marines a side; then three marines and two marauders join red, three zealots and three marines
+      blue, which hunts red.
+    * ``Late``: four marines against six that attack on their way; four more join red, one by one.
+
+    On a map of yours groups arrive as `palaestra.games.skirmish.maps` says.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map. The arrival of each reinforcement is drawn uniformly: in
+    decisions 10 to 30, 25 to 45 or 40 to 60 in ``Waves``, 5 to 40 in ``Late``. A team that has no unit on the field
+    gets its next one at once.
+
+    ## Episode End
+
+    A match ends when a team has no unit left that can shoot, on the field or to come (``wiped_out``), and the other has
+    won; both at once is a draw. It is truncated at the map's limit (``horizon``); then nobody has won.
+    """
+    check_word("reward", reward, REWARDS)
+    return make_game([load(map)], Variant(reward))
+
+
+@names_files(map=is_bundled)
+def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
+    """SkirmishAbilities: what a unit can do changes during a match.
+
+    Raises:
+        ValueError: No such map, time or reward, or a map whose units do not fit.
+        FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue attacks on its way. Red's units have abilities, which come and go:
+    the numbers of legal actions of an agent change during a match, as in the problems of UNMAS (Chai et al. 2023). The
+    field `ability` shows what a unit has now, the mask when it may use it.
+
+    * `boost`: marines and marauders walk and shoot half as fast again for 15 s and pay 10 or 20 hit points for it;
+      zealots run.
+    * `jump_north` to `jump_west`: stalkers are 8 cells farther at once, or less far where a wall is.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map. With ``when="drift"`` each unit has its ability from a
+    decision on that is drawn from 0 to 20, for 15 to 45 decisions.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `when`: ``"drift"``, ``"always"`` or ``"never"``.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
+    """
+    check_word("reward", reward, REWARDS)
+    check_word("when", when, tuple(ABILITIES))
+    return make_game([load(map)], Variant(reward, red_orders=USE, abilities=ABILITIES[when]))
+
+
+@names_files(maps=is_bundled)
+def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
+    """SkirmishMaps: each match is on another map, with another number of units.
+
+    Raises:
+        ValueError: No maps, no such map or reward, maps of several rulesets, or units that do not fit.
+        FileError: The file of a map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue attacks on its way. A match is on one of several maps; there are
+    as many agents as the largest map has, and those that a map lacks are dead from the beginning. By default these are
+    three marines against three and five against five. During a match units die and leave.
+
+    ## Rewards
+
+    As in Skirmish, on each map by its own scale: a victory is worth 20 on all of them.
+
+    ## Starting State
+
+    The map is drawn uniformly. Units stand in formation around its points.
+
+    ## Episode End
+
+    A match ends when a team has no unit left that can shoot (``wiped_out``), and the other has won; both at once is a
+    draw. It is truncated at the longest limit of all maps (``horizon``); then nobody has won.
+
+    ## Arguments
+
+    * `maps`: names of bundled maps or paths of files of yours, at least one, all by one ruleset.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
+    """
+    check_word("reward", reward, REWARDS)
+    if isinstance(maps, TextSource) or len(maps) == 0:
+        raise ValueError(f'maps must be a list of maps, like ["3m", "5m"], got {maps!r}')
+    return make_game([load(name) for name in maps], Variant(reward))
+
+
+@names_files(map=is_bundled)
+def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
+    """SkirmishTurncoats: units change sides during a match.
+
+    Raises:
+        ValueError: No such map or reward, a number out of range, or a map whose units do not fit.
+        FileError: The file of the map cannot be used.
+
+    ## Description
+
+    Red learns: one agent for each of its units. Blue attacks on its way. A unit that changes sides leaves its agent,
+    which then is out of the match as if it had died, and continues as an agent of the other side with its hit points,
+    shield and place. Each side has a reserve of as many agents as there are changes. Info `changed` counts who left
+    red and blue.
+
+    ## Rewards
+
+    As in Skirmish. Who changes sides is no kill and no damage.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map. Every 8 to 20 decisions one unit changes sides, drawn
+    uniformly from the fighters of both sides that leave another fighter behind.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
+    * `changes`: units that change sides in a match, 0 to 4.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+
+    <!-- table: parameters -->
+    """
+    check_word("reward", reward, REWARDS)
+    check_count("changes", changes, 0, MOST_CHANGES)
+    return make_game(
+        [load(map)], Variant(reward, changes=changes, change_gap=CHANGE_GAP, reserve_slots=(changes, changes))
+    )
+
+
+@names_files(map=is_bundled, ruleset=is_bundled_ruleset)
+def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
+    """SkirmishDuel: both sides learn, zero-sum.
+
+    Raises:
+        ValueError: No such map, reward or ruleset, or a map whose units do not fit.
+        FileError: The file of the map or of the ruleset cannot be used.
+
+    ## Description
+
+    Red and blue learn: one agent for each unit. Blue sees and moves as if it stood in the west, so that one policy
+    plays both sides. Nobody has an attack-move: both sides are in the learner's place. During a match units die and
+    leave; nothing else changes.
+
+    ## Rewards
+
+    Zero-sum, shared by the members of a team. ``reward="smac"``: red is paid as in Skirmish for what blue loses, for
+    kills and for the victory, and pays the same for its own; blue gets the opposite. ``reward="sparse"``: 1 for a
+    victory, -1 for a defeat, 0 else.
+
+    ## Starting State
+
+    Units stand in formation around the points of their map, blue as the mirror image of red where the map is mirrored.
+    The time between two shots of a weapon varies by -1 to +2 loops.
+
+    ## Arguments
+
+    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md). On
+      ``"3m"`` no team has to attack; ``"arena"`` is a closed room in which three marines see three others. Where both
+      sides have the same units at mirrored points of mirrored open ground, the teams are symmetric.
+    * `reward`: ``"smac"`` or ``"sparse"``.
+    * `ruleset`: path of a file with other numbers of units.
+
+    <!-- table: parameters -->
+    """
+    check_word("reward", reward, REWARDS)
+    ground = load(map, ruleset)
+    more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
+    return make_game([ground], Variant(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
+
+
+def is_mirrored(ground: BattleMap) -> bool:
+    """Whether both sides of a map have the same units, points and ground, mirrored in x, and no wall between."""
+    rows = np.flatnonzero(ground.walkable.any(axis=1))
+    blue = in_order_of(ground.red.units, ground.blue)
+    return (
+        ground.red.units == blue.units
+        and bool(ground.walkable[rows[0] : rows[-1] + 1].all())
+        and np.array_equal(ground.red.positions, (ground.size[0], 0) + blue.positions * (-1, 1))
+        and not (ground.red.arrivals.any() or ground.red.waves.any())
+        and not (ground.blue.arrivals.any() or ground.blue.waves.any())
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Mirror:
+    """Reflects matches of a duel in x and exchanges the sides, see `palaestra.game.Game.mirror`."""
+
+    ground: BattleMap
+
+    def __call__(self, states: Any, actions: Any) -> None:
+        """Changes records ``[N]`` in place."""
+        count, width = len(self.ground.red.units), self.ground.size[0]
+        partner = np.arange(states["kind"].shape[1])
+        partner[: 2 * count] = np.roll(partner[: 2 * count], count)
+        for name in states.dtype.names:
+            if name in ("alive", "acting") or (name not in KEPT and states[name].shape[1:2] == partner.shape):
+                states[name] = states[name][:, partner]
+        for name in ("position", "goal"):
+            states[name][:, : 2 * count, 0] = width - states[name][:, : 2 * count, 0]
+        states["goal_of_blue"][:, 0] = width - states["goal_of_blue"][:, 0]
+        for name in ("luck", "to_come"):
+            states[name] = states[name][:, ::-1]
+        for name in ("target", "shot_at"):
+            known = states[name] >= 0
+            states[name] = np.where(known, partner[np.where(known, states[name], 0)], states[name])
+        sideways = (states["order"] == orders.EAST) | (states["order"] == orders.WEST)
+        states["order"] = np.where(sideways, orders.EAST + orders.WEST - states["order"], states["order"])
+        states["facing"] = (orders.DIRECTIONS // 2 - states["facing"]) % orders.DIRECTIONS
+        actions["unit"] = actions["unit"][:, partner]
+
+
+KEPT = ("team", "current_player", "assigned_player", "strength")
+"""Fields of the suite that belong to the slots, not to who is in them."""
+
+
+def drill(name: str = "beacon") -> Game:
+    """Drill: exercises of movement, search and battle after pysc2's mini-games, on the rules of Skirmish.
+
+    Raises:
+        ValueError: No such drill.
+
+    ## Description
+
+    Red learns: one agent for each of its marines. Units, pay and times follow the mini-games of Vinyals et al. (2017);
+    places and ground are ours. Beacons and shards are prizes: rows of `units` whose `units.attributes` are all 0, which
+    no order can aim at; a unit collects them by touching them.
+
+    | drill | red | blue | changes during a match |
+    |---|---|---|---|
+    | ``beacon`` | a marine | a beacon | the beacon is somewhere else once it is reached |
+    | ``shards`` | two marines | 20 shards | 20 new ones when all are collected |
+    | ``hunt`` | three marines | 25 zerglings, which stay until red comes near | units die |
+    | ``waves`` | nine marines | four roaches, which hunt red | three more waves; five marines join with each |
+    | ``splash_waves`` | nine marines | six zerglings and four banelings | two more waves; four marines join with each |
+
+    ## Rewards
+
+    | drill | paid |
+    |---|---|
+    | ``beacon``, ``shards`` | 1 for each beacon or shard |
+    | ``hunt`` | 1 for each zergling, -1 for each marine lost |
+    | ``waves`` | 10 for each roach, -1 for each marine lost |
+    | ``splash_waves`` | 5 for each zergling or baneling, -1 for each marine lost |
+
+    ## Starting State
+
+    Beacons, shards and the zerglings of ``hunt`` are anywhere on the ground, drawn uniformly; all others stand in
+    formation around points of the map. A wave comes when no unit of the one before is left.
+
+    ## Episode End
+
+    ``beacon`` and ``shards`` are truncated after 240 decisions, two minutes of the game (``horizon``); nobody wins. The
+    others end when red or all waves of blue are dead (``wiped_out``), at the latest after 360 decisions.
+
+    ## Arguments
+
+    * `name`: ``"beacon"``, ``"shards"``, ``"hunt"``, ``"waves"`` or ``"splash_waves"``.
+
+    <!-- table: parameters -->
+    """
+    check_word("name", name, tuple(DRILLS))
+    return make_game([load(DRILLS[name])], Variant())

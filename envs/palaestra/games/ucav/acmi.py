@@ -1,0 +1,401 @@
+"""Flight recordings that Tacview opens: ACMI 2.2 text, plain (``.acmi``) or zipped (``.zip.acmi``).
+
+The format, as published at tacview.net/documentation/acmi: two header lines, then lines of three kinds::
+
+    #12.5                                  the time of what follows, s after ReferenceTime
+    101,T=0.01|0.02|4000|1|2|90,Name=...   properties of object 101 (hexadecimal); object 0 is the recording itself
+    -101                                   object 101 is gone
+
+``T`` is longitude | latitude | altitude | roll | pitch | yaw in degrees and metres. Whatever has not changed is left
+out, within ``T`` too. In values a backslash precedes a comma or a line break; there is no way to write a backslash
+itself, which becomes a slash.
+
+Positions are the flat ones of `palaestra.games.ucav.jsbsim_engine`, around latitude 0, longitude 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from palaestra.core.files import FileError, open_atomically, printable, printable_error, read_limited
+from palaestra.game import Game
+from palaestra.games.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
+from palaestra.games.ucav.records import match_time_s, outcome, reason
+
+REFERENCE_TIME = "2000-01-01T12:00:00Z"
+"""When every match starts, so that equal matches give equal files."""
+LARGEST = 2**26
+"""Bytes of a recording that is read."""
+T_DECIMALS = (7, 7, 2, 2, 2, 2)
+"""Decimals of longitude and latitude (1e-7 degrees are 11 mm), altitude (m) and the three angles (degrees)."""
+
+AIRCRAFT = {"Name": "F-16C", "Type": "Air+FixedWing"}
+"""What Tacview needs to pick a shape."""
+
+INSTRUMENTS = (
+    ("TAS", "true_airspeed_mps", 1.0, 1),
+    ("Mach", "mach", 1.0, 3),
+    ("AOA", "angle_of_attack_rad", math.degrees(1.0), 1),
+    ("AOS", "sideslip_rad", math.degrees(1.0), 1),
+    ("VerticalGForce", "load_factor_g", 1.0, 2),
+    ("Throttle", "throttle_command", 1.0, 2),
+    ("FuelWeight", "fuel_kg", 1.0, 0),
+)
+"""Property, member of the aircraft record, factor, decimals."""
+
+
+class AcmiWriter:
+    """Writes a recording line by line; a context manager.
+
+    An old file stays until `close`, and where the new one cannot be written.
+
+    >>> with AcmiWriter("match.zip.acmi", Title="Red against blue") as writer:
+    ...     writer.begin(0.0)
+    ...     writer.update(0x101, (0.0, 0.0, 4000.0, 0.0, 0.0, 90.0), Name="F-16C", Type="Air+FixedWing", Color="Red")
+    ...     writer.event("Message", 0x101, text="Fight's on")
+    """
+
+    def __init__(self, path: str | os.PathLike[str], reference_time: str = REFERENCE_TIME, **properties: str) -> None:
+        """Opens the file and writes the header.
+
+        Args:
+            path: ``.zip.acmi`` is zipped, anything else is text.
+            reference_time: ISO 8601, UTC.
+            **properties: Of the recording: Title, Author, Category, Briefing, Comments ...
+        """
+        path = Path(path)
+        self._unfinished = contextlib.ExitStack()
+        raw = self._unfinished.enter_context(open_atomically(path))
+        self._zip: zipfile.ZipFile | None = None
+        if path.name.endswith(".zip.acmi"):
+            self._zip = zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED)
+            inside = zipfile.ZipInfo(path.name.removesuffix(".zip.acmi") + ".txt.acmi")  # dated 1980: equal files
+            inside.compress_type = zipfile.ZIP_DEFLATED
+            self._file = io.TextIOWrapper(self._zip.open(inside, "w"), "utf-8-sig", newline="\n")
+        else:
+            self._file = io.TextIOWrapper(raw, "utf-8-sig", newline="\n")
+        self._time = ""
+        self._known: dict[int, dict[str, str]] = {0: {}}
+        self._gone: set[int] = set()
+        self._over = False
+        self._match, self._start_s, self._match_s = 0, 0.0, 0.0
+        self._file.write("FileType=text/acmi/tacview\nFileVersion=2.2\n")
+        self.update(0, None, **{"ReferenceTime": reference_time, "DataRecorder": "palaestra", **properties})
+
+    def begin(self, time_s: float) -> None:
+        """Says when the next lines happen."""
+        time = _number(time_s, 3)
+        if time != self._time:
+            self._file.write(f"#{time}\n")
+            self._time = time
+
+    def update(self, id: int, transform: Sequence[float] | None = None, **properties: str) -> None:
+        """Sets properties of an object; those that it already has are left out.
+
+        Args:
+            id: Of the object, positive, or 0 for the recording.
+            transform: Longitude, latitude (degrees), altitude (m), roll, pitch, yaw (degrees).
+            **properties: The others, by Tacview's names.
+        """
+        known = self._known.setdefault(id, {})
+        entries = []
+        if transform is not None:
+            fields = [_number(x, digits) for x, digits in zip(transform, T_DECIMALS, strict=True)]
+            before = known.get("T", "|" * 5).split("|")
+            changed = ["" if new == old else new for new, old in zip(fields, before, strict=True)]
+            if any(changed):
+                entries.append("T=" + "|".join(changed))
+            known["T"] = "|".join(fields)
+        for name, value in properties.items():
+            if known.get(name) != value:
+                entries.append(f"{name}={escape(value)}")
+                known[name] = value
+        if entries:
+            self._file.write(f"{id:x},{','.join(entries)}\n")
+
+    def event(self, kind: str, *ids: int, text: str = "") -> None:
+        """Notes something that happened.
+
+        Args:
+            kind: Message, Bookmark, Debug, LeftArea, Destroyed, TakenOff, Landed or Timeout.
+            *ids: Objects concerned.
+            text: For the reader; a bar in it becomes a slash.
+        """
+        value = "|".join([kind, *(f"{id:x}" for id in ids), text.replace("|", "/")])
+        self._file.write(f"0,Event={escape(value)}\n")
+
+    def remove(self, id: int) -> None:
+        """Takes an object away."""
+        self._known.pop(id, None)
+        self._gone.add(id)
+        self._file.write(f"-{id:x}\n")
+
+    def write_match(self, game: Game, s: np.void) -> None:
+        """Writes one moment of a match of this family: every aircraft, the losses, and the end.
+
+        When its time goes back another match has begun: it follows a second later, with aircraft of its own.
+
+        Args:
+            game: The rules.
+            s: The match record.
+        """
+        time_s = match_time_s(game, s)
+        if time_s < self._match_s:
+            self._next_match(game)
+        self._match_s = time_s
+        self.begin(self._start_s + time_s)
+        fields = s.dtype.names or ()
+        bodies = s[body_field(s.dtype)]
+        teams = list(game.teams)
+        for slot, agent in enumerate(game.agents):
+            id = object_id(game, slot, self._match)
+            if id in self._gone:
+                continue
+            team = teams[game.team_index[slot]].capitalize()
+            color = team if team in ("Red", "Blue") else "Green"
+            playing = int(s["current_player"][slot])
+            pilot = game.scripts[playing] if playing >= 0 else agent
+            more = {"CallSign": agent, "Pilot": pilot, "Coalition": team, "Color": color}
+            body = bodies[slot]
+            for name, member, factor, digits in INSTRUMENTS:
+                more[name] = _number(factor * float(body[member]), digits)
+            if "health" in fields:
+                more["Health"] = _number(float(s["health"][slot]), 3)
+            if "in_gun" in fields:
+                more["TriggerPressed"] = str(int(s["in_gun"][slot]))
+            self.update(id, transform_of(body), **AIRCRAFT, **more)
+            if "lost" in fields and s["lost"][slot]:
+                self.event("Destroyed", id, text=f"{agent}: {reason(game, s['lost'][slot])}")
+                self.remove(id)
+        if s["info"]["end_reason"] and not self._over:
+            self._over = True
+            self.event("Bookmark", text=outcome(game, s))
+
+    def _next_match(self, game: Game) -> None:
+        for slot in range(len(game.agents)):
+            id = object_id(game, slot, self._match)
+            if id in self._known:
+                self.event("LeftArea", id)
+                self.remove(id)
+        self._match, self._start_s, self._over = self._match + 1, self._start_s + self._match_s + 1.0, False
+
+    def close(self) -> None:
+        """Finishes the file, which takes the place of an old one; may be called twice."""
+        with self._unfinished:
+            self._end()
+
+    def _end(self) -> None:
+        """Writes what is still to be written into the unfinished file."""
+        if self._zip is not None:
+            self._file.close()
+            self._zip.close()
+        elif not self._file.closed:
+            self._file.flush()
+
+    def __enter__(self) -> AcmiWriter:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes; what was written stays, unless the error is that it cannot be written."""
+        if isinstance(error, OSError):
+            with contextlib.suppress(OSError):
+                self._end()
+            self._unfinished.__exit__(kind, error, trace)
+        else:
+            self.close()
+
+
+def write_acmi(
+    path: str | os.PathLike[str], game: Game, records: Iterable[np.void] | np.ndarray, **properties: str
+) -> None:
+    """Writes a whole match.
+
+    Args:
+        path: ``.zip.acmi`` is zipped, anything else is text.
+        game: The rules.
+        records: Match records in their order.
+        **properties: Of the recording: Title, Author, Comments ...
+    """
+    with AcmiWriter(path, REFERENCE_TIME, **{"Title": game.name, "Category": "Air combat", **properties}) as writer:
+        for s in records:
+            writer.write_match(game, s)
+
+
+def object_id(game: Game, slot: int, match: int = 0) -> int:
+    """Tacview's id of a slot: red_0 is 101, red_1 is 102, blue_0 is 201 (hexadecimal), in the next match 10101 ..."""
+    team = int(game.team_index[slot])
+    return 0x10000 * match + 0x100 * (team + 1) + list(game.teams.values())[team].index(slot) + 1
+
+
+def transform_of(body: np.void) -> tuple[float, float, float, float, float, float]:
+    """Longitude, latitude (degrees), altitude (m), roll, pitch, yaw (degrees) of an aircraft record."""
+    return (
+        math.degrees(float(body["east_m"]) / EAST_M_PER_RAD),
+        math.degrees(float(body["north_m"]) / NORTH_M_PER_RAD),
+        float(body["altitude_m"]),
+        math.degrees(float(body["roll_rad"])),
+        math.degrees(float(body["pitch_rad"])),
+        math.degrees(float(body["heading_rad"])),
+    )
+
+
+def escape(value: str) -> str:
+    """A value as written in a file."""
+    value = value.replace("\\", "/").replace("\r\n", "\n").replace("\r", "\n")
+    return value.replace(",", "\\,").replace("\n", "\\\n")
+
+
+def _number(value: float, digits: int) -> str:
+    """The shortest decimal number with at most so many digits after the point."""
+    text = f"{value:z.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+# ------------------------------------------------------------------------------------------------------------ reading
+
+
+@dataclass
+class AcmiObject:
+    """One object of a recording.
+
+    Attributes:
+        history: Values of each property but T, with the time of each change.
+        times_s: When the object was moved, float64 [n].
+        transforms: Longitude, latitude (degrees), altitude (m), roll, pitch, yaw (degrees), float64 [n, 6]; NaN where
+            the file does not give it.
+        removed_s: When it was taken away, or None.
+    """
+
+    history: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    times_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    transforms: np.ndarray = field(default_factory=lambda: np.zeros((0, 6)))
+    removed_s: float | None = None
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The last value of each property."""
+        return {name: changes[-1][1] for name, changes in self.history.items()}
+
+    @property
+    def positions_m(self) -> np.ndarray:
+        """North, east, altitude on the flat map, float64 [n, 3]."""
+        longitude, latitude, altitude = self.transforms[:, :3].T
+        return np.stack([np.radians(latitude) * NORTH_M_PER_RAD, np.radians(longitude) * EAST_M_PER_RAD, altitude], 1)
+
+
+@dataclass(frozen=True)
+class AcmiEvent:
+    """An event: time, kind, objects and text."""
+
+    time_s: float
+    kind: str
+    ids: tuple[int, ...]
+    text: str
+
+
+@dataclass
+class Acmi:
+    """A recording.
+
+    Attributes:
+        properties: Of the recording itself.
+        objects: By id.
+        events: In the order of the file.
+    """
+
+    properties: dict[str, str] = field(default_factory=dict)
+    objects: dict[int, AcmiObject] = field(default_factory=dict)
+    events: list[AcmiEvent] = field(default_factory=list)
+
+
+def read_acmi(path: str | os.PathLike[str]) -> Acmi:
+    """Reads a recording, zipped or not.
+
+    Raises:
+        FileError: Not ACMI 2 text, larger than `LARGEST`, or a line that is none of the format's; names file and line.
+    """
+    try:
+        content = read_limited(os.fspath(path), LARGEST)
+        if content.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open(archive.infolist()[0]) as file:
+                content = file.read(LARGEST + 1)
+        text = content.decode("utf-8-sig")
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+        IndexError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{path}: not a flight recording (ACMI 2 text): {printable_error(error)}") from error
+    if len(content) > LARGEST:
+        raise FileError(f"{path}: larger than {LARGEST} bytes: no such file is as large")
+    text = text.replace("\r\n", "\n")
+    lines = [line.replace("\\\n", "\n") for line in re.split(r"(?<!\\)\n", text)]
+    if lines[0] != "FileType=text/acmi/tacview" or not lines[1:] or not lines[1].startswith("FileVersion=2"):
+        raise FileError(f"{path}: not a flight recording (ACMI 2 text)")
+    recording, tracks = Acmi(), {}
+    time_s = 0.0
+    for number, line in enumerate(lines[2:], 3):
+        try:
+            if line.startswith("#"):
+                time_s = float(line[1:])
+            elif line.startswith("-"):
+                recording.objects[int(line[1:], 16)].removed_s = time_s
+            elif line and not line.startswith("//"):
+                _read_update(recording, tracks, time_s, line)
+        except (ValueError, KeyError, IndexError, OverflowError) as error:
+            raise FileError(f"{path}, record {number}: cannot read {printable(line)}") from error
+    offset = np.zeros(6)
+    offset[:2] = [float(recording.properties.get(f"Reference{axis}", 0.0)) for axis in ("Longitude", "Latitude")]
+    for id, track in tracks.items():
+        recording.objects[id].times_s = np.array([time for time, _ in track])
+        recording.objects[id].transforms = np.array([t for _, t in track]) + offset
+    return recording
+
+
+def _read_update(recording: Acmi, tracks: dict[int, list], time_s: float, line: str) -> None:
+    """Reads ``id,name=value,name=value``."""
+    head, *rest = re.split(r"(?<!\\),", line)
+    id = int(head, 16)
+    for part in rest:
+        name, _, value = part.replace("\\,", ",").partition("=")
+        if id == 0 and name == "Event":
+            kind, *ids, text = value.split("|")
+            recording.events.append(AcmiEvent(time_s, kind, tuple(int(i, 16) for i in ids if i), text))
+        elif id == 0:
+            recording.properties[name] = value
+        elif name == "T":
+            recording.objects.setdefault(id, AcmiObject())
+            track = tracks.setdefault(id, [])
+            track.append((time_s, _read_transform(value, track[-1][1] if track else (math.nan,) * 6)))
+        else:
+            recording.objects.setdefault(id, AcmiObject()).history.setdefault(name, []).append((time_s, value))
+
+
+def _read_transform(value: str, before: tuple[float, ...]) -> tuple[float, ...]:
+    """The six numbers, unchanged ones from before. Flat-world coordinates in the longer forms are not needed."""
+    fields = value.split("|")
+    if len(fields) not in (3, 5, 6, 9):
+        raise ValueError(f"T has {len(fields)} numbers")
+    known = fields[:6] if len(fields) in (6, 9) else [*fields[:3], "", "", ""]
+    return tuple(float(new) if new else old for new, old in zip(known, before, strict=True))

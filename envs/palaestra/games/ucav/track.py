@@ -1,0 +1,402 @@
+"""UcavTrack: fly a commanded attitude, heading or load factor.
+
+## Description
+
+The inner loop of an air-combat agent, a UCAV (unmanned combat aerial vehicle). One F-16 with full six-degree-of-freedom
+dynamics (as in `palaestra/UcavDogfight-v1`: JSBSim's, compiled) is given a command; after 5 to 15 seconds (20 to 40 for
+headings) it is given another. The pilot moves stick and throttle ten times a second and is paid for how close the
+aircraft is to the command. What is learned here flies the macros of the dogfight (`palaestra.games.ucav.inner_loop`).
+
+What is commanded is a structural keyword:
+
+* ``command="attitude"``: roll angle, flight-path angle and true airspeed;
+* ``command="heading"``: heading, altitude and true airspeed;
+* ``command="load_factor"``: roll angle, load factor and true airspeed.
+
+Commands are drawn uniformly from the ranges among the parameters. Below `lowest_m` no descent is commanded and above
+`highest_m` no climb, so that a pilot that follows it stays in the air. With ``"load_factor"`` the load is drawn and the
+bank follows: the one with which the flight path ends near a drawn angle, upside down where that needs a pull towards
+the ground.
+
+## Action Space
+
+<!-- table: action -->
+
+## Observation Space
+
+Own instruments, the three errors, the age of the command and the last action. Units are scaled as in the table and
+every number is clipped to its bounds. Nothing in it depends on where the aircraft is or where north is. The flight
+control system has hidden state (integrators, actuators), so the problem is partially observable, mildly.
+
+<!-- table: observation -->
+
+## Rewards
+
+The geometric mean of three Gaussians of the errors, in (0, 1] per decision::
+
+    reward = exp(-((turn / turn_scale) ^ 2 + (climb / climb_scale) ^ 2 + (speed / speed_scale) ^ 2) / 3)
+
+with the scales of the mode among the parameters, minus `control_rate_cost` times the mean absolute change of the four
+actions since the last decision, minus `push_cost` times how far the angle of attack has gone from -6 to -10 degrees,
+where the tables end (both off by default). The step that ends a match by a rule is paid nothing, or costs
+`end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that is the
+penalty.
+
+## Starting State
+
+Level flight at a height, speed and heading drawn uniformly (`altitude_low_m` to `altitude_high_m`, `speed_low_mps` to
+`speed_high_mps`, any heading), engine settled at a throttle of 0.35, angle of attack zero: the first second is a
+transient to trim.
+
+## Episode End
+
+A rule ends the match when the aircraft sinks below `floor_m` (``crash``), pulls more than 9 g for half a second or 12
+g at once, either way up (``overload``), leaves the tables of the aerodynamic model, -10 to 45 degrees of angle of
+attack and 30 degrees of sideslip (``off_tables``), or has a state that is not a number (``not_finite``). At the
+horizon (600 decisions, 60 s) it is truncated.
+
+## Arguments
+
+* `command`: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
+* `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
+  results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
+* `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
+* `planet`: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
+* `physics_hz`: frames of the engine in a second, a multiple of 10.
+
+<!-- table: parameters -->
+
+## Version History
+
+* v1: the airframe is corrected, the planet stands still, and the flight is compiled.
+* v0: the aircraft of JSBSim as installed, on the turning Earth, flown by JSBSim.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal, NamedTuple, get_args
+
+from palaestra.game import Field, Game, Parameter, Role, check_word, late, shares_keywords, uniform
+from palaestra.games.ucav.autopilot import (
+    AUTOPILOT,
+    altitude_to_flight_path,
+    heading_to_roll,
+    steer,
+    steer_load_factor,
+)
+from palaestra.games.ucav.body import BODY, PERIOD_S
+from palaestra.games.ucav.flight import FlightKeywords
+from palaestra.games.ucav.geometry import GRAVITY_MPS2
+from palaestra.games.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
+from palaestra.games.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
+from palaestra.games.ucav.weather import WEATHER, change_weather, start_weather
+from palaestra.kernels.angles import wrap_angle_rad
+from palaestra.kernels.scalars import clip
+
+Command = Literal["attitude", "heading", "load_factor"]
+ATTITUDE, HEADING, LOAD_FACTOR = 0, 1, 2
+"""Values of ``world.mode``."""
+
+START_THROTTLE = 0.35
+"""Position of the throttle lever at the start, about that of level cruise."""
+PID_ROLL_RAD, PID_FLIGHT_PATH_RAD = math.radians(60.0), math.radians(15.0)
+"""Steepest bank and path with which the script ``"pid"`` flies to a heading and an altitude, rad."""
+
+PUSHED_RAD, LOWEST_RAD = math.radians(-6.0), math.radians(-10.0)
+"""Angles of attack from which on pushing costs, and at which the tables end, rad."""
+RUNNING, FIRST_FAILURE = 0, 2
+"""Numbers of end reasons: 0 and 1 belong to the suite; the `FAILURES` follow."""
+
+PARAMETERS = (
+    Parameter("roll_range_deg", 60.0, 0.0, 180.0, "deg", "attitude: roll angles up to this"),
+    Parameter("flight_path_range_deg", 15.0, 0.0, 80.0, "deg", "attitude, load_factor: flight-path angles up to this"),
+    Parameter("heading_range_deg", 180.0, 0.0, 180.0, "deg", "heading: changes of heading up to this"),
+    Parameter("altitude_range_m", 600.0, 0.0, 5000.0, "m", "heading: changes of altitude up to this"),
+    Parameter("load_factor_low_g", 1.0, 0.1, 8.0, "g", "load_factor: smallest"),
+    Parameter("load_factor_high_g", 5.0, 0.1, 8.0, "g", "load_factor: largest"),
+    Parameter("speed_low_mps", 220.0, 120.0, 400.0, "m/s", "smallest true airspeed, commanded and at the start"),
+    Parameter("speed_high_mps", 300.0, 120.0, 400.0, "m/s", "largest true airspeed, commanded and at the start"),
+    Parameter("command_low_s", 5.0, 0.1, 1e6, "s", "shortest time until the next command"),
+    Parameter("command_high_s", 15.0, 0.1, 1e6, "s", "longest time until the next command"),
+    Parameter("altitude_low_m", 5000.0, 500.0, 15_000.0, "m", "smallest starting height"),
+    Parameter("altitude_high_m", 7000.0, 500.0, 15_000.0, "m", "largest starting height"),
+    Parameter("lowest_m", 3000.0, 0.0, 15_000.0, "m", "below this height no descent is commanded"),
+    Parameter("highest_m", 9000.0, 0.0, 15_000.0, "m", "above this height no climb is commanded"),
+    Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
+    Parameter("roll_scale_deg", 15.0, 0.01, 180.0, "deg", "reward: scale of the roll error"),
+    Parameter("heading_scale_deg", 15.0, 0.01, 180.0, "deg", "reward: scale of the heading error"),
+    Parameter("flight_path_scale_deg", 5.0, 0.01, 180.0, "deg", "reward: scale of the flight-path error"),
+    Parameter("altitude_scale_m", 100.0, 0.01, 5000.0, "m", "reward: scale of the altitude error"),
+    Parameter("load_factor_scale_g", 0.5, 0.01, 10.0, "g", "reward: scale of the load-factor error"),
+    Parameter("speed_scale_mps", 30.0, 0.01, 400.0, "m/s", "reward: scale of the airspeed error"),
+    Parameter("control_rate_cost", 0.0, 0.0, 100.0, "1", "reward: cost of a mean change of the action by 1"),
+    Parameter("end_cost", 0.0, 0.0, 1e6, "1", "reward: cost of an end by rule"),
+    Parameter("push_cost", 0.0, 0.0, 100.0, "1", "reward: cost of -10 deg of angle of attack; none from -6 deg up"),
+    *WEATHER,
+)
+
+DEFAULTS = {"heading": {"heading_range_deg": 90.0, "command_low_s": 20.0, "command_high_s": 40.0}}
+"""Defaults that differ by mode: a turn of 90 degrees at 60 degrees of bank takes some 20 s."""
+
+INFO = (
+    Field("turn_error_rad", unit="rad", about="roll or heading error when the last reward was paid", dtype="f8"),
+    Field("climb_error", unit="rad, m or g", about="flight-path, altitude or load-factor error then", dtype="f8"),
+    Field("speed_error_mps", unit="m/s", about="airspeed error then", dtype="f8"),
+    Field("command_age_s", unit="s", about="age of that command", dtype="f8"),
+    Field("action_change", unit="1", about="mean absolute change of the four actions", dtype="f8"),
+)
+
+STATE = (
+    ("body", BODY, (1,)),
+    ("autopilot", AUTOPILOT),  # memory of the script
+    ("turn_command_rad", "f8"),
+    ("climb_command", "f8"),  # rad, m or g
+    ("speed_command_mps", "f8"),
+    ("command_age", "i8"),  # decisions under this command
+    ("command_length", "i8"),  # after which there is another
+    ("overload_s", "f8"),  # time above the sustained load, ending now
+)
+
+
+class World(NamedTuple):
+    """What the hooks read besides the match.
+
+    Attributes:
+        mode: `ATTITUDE`, `HEADING` or `LOAD_FACTOR`.
+    """
+
+    mode: int
+
+
+# ------------------------------------------------------------------------------------------------ start and commands
+
+
+def reset(s, world):
+    """Level flight somewhere, and the first command."""
+    p, body = s.parameters, s.body[0]
+    body.altitude_m = uniform(s, p.altitude_low_m, p.altitude_high_m)
+    body.true_airspeed_mps = uniform(s, p.speed_low_mps, p.speed_high_mps)
+    body.heading_rad = uniform(s, 0.0, 2.0 * math.pi)
+    body.throttle_command = START_THROTTLE
+    body.finite = 1
+    body.in_tables = 1
+    start_weather(s, body)
+    give_command(s, world.mode)
+
+
+def give_command(s, mode):
+    """Draws the next command: always five numbers, in every mode."""
+    p, body = s.parameters, s.body[0]
+    turn, climb, load = uniform(s, -1.0, 1.0), uniform(s, -1.0, 1.0), uniform(s, 0.0, 1.0)
+    s.speed_command_mps = uniform(s, p.speed_low_mps, p.speed_high_mps)
+    seconds = uniform(s, p.command_low_s, p.command_high_s)
+    s.command_length = max(1, int(seconds / PERIOD_S + 0.5))
+    s.command_age = 0
+    if body.altitude_m < p.lowest_m:
+        climb = abs(climb)
+    elif body.altitude_m > p.highest_m:
+        climb = -abs(climb)
+    if mode == ATTITUDE:
+        s.turn_command_rad = turn * math.radians(p.roll_range_deg)
+        s.climb_command = climb * math.radians(p.flight_path_range_deg)
+    elif mode == HEADING:
+        s.turn_command_rad = wrap_angle_rad(body.heading_rad + turn * math.radians(p.heading_range_deg))
+        s.climb_command = clip(body.altitude_m + climb * p.altitude_range_m, p.lowest_m, p.highest_m)
+    else:
+        s.climb_command = p.load_factor_low_g + load * (p.load_factor_high_g - p.load_factor_low_g)
+        bank = bank_for_path(body, s.climb_command, climb * math.radians(p.flight_path_range_deg), seconds)
+        s.turn_command_rad = math.copysign(bank, turn)
+
+
+def bank_for_path(body, load_factor_g, flight_path_rad, seconds):
+    """Bank at which a load factor brings the flight path to an angle in a time, in [0, pi] rad.
+
+    From V dgamma/dt = g (n cos(bank) - cos(gamma)): cos(bank) = (cos(gamma) + V dgamma/dt / g) / n.
+    """
+    rate = (flight_path_rad - body.flight_path_angle_rad) / seconds
+    upward_g = math.cos(body.flight_path_angle_rad) + body.true_airspeed_mps * rate / GRAVITY_MPS2
+    return math.acos(clip(upward_g / load_factor_g, -1.0, 1.0))
+
+
+def move_stick(s, world, actions, scratch):
+    """Puts stick and throttle where the pilot wants them. Throttle -1..1 is 0..1 of the lever."""
+    action, body = actions.pilot[0], s.body[0]
+    change_weather(s, body)
+    throttle = 0.5 * (action.throttle + 1.0)
+    s.info.action_change = 0.25 * (
+        abs(action.aileron - body.aileron_command)
+        + abs(action.elevator - body.elevator_command)
+        + abs(action.rudder - body.rudder_command)
+        + abs(2.0 * (throttle - body.throttle_command))
+    )
+    body.aileron_command = action.aileron
+    body.elevator_command = action.elevator
+    body.rudder_command = action.rudder
+    body.throttle_command = throttle
+
+
+# ------------------------------------------------------------------------------------------------------------- rules
+
+
+def turn_error_rad(s, mode):
+    """Command minus own angle, in [-pi, pi]: the roll angle, or the heading."""
+    body = s.body[0]
+    return wrap_angle_rad(s.turn_command_rad - (body.heading_rad if mode == HEADING else body.roll_rad))
+
+
+def climb_error(s, mode):
+    """Command minus own flight-path angle (rad), altitude (m) or load factor (g)."""
+    body = s.body[0]
+    if mode == ATTITUDE:
+        return wrap_angle_rad(s.climb_command - body.flight_path_angle_rad)
+    if mode == HEADING:
+        return s.climb_command - body.altitude_m
+    return s.climb_command - body.load_factor_g
+
+
+def speed_error_mps(s):
+    """Command minus own true airspeed."""
+    return s.speed_command_mps - s.body[0].true_airspeed_mps
+
+
+def evaluate(s, world, rewards, scratch):
+    """Notes the errors, ends the match or pays for them, and gives the next command when it is time."""
+    mode = world.mode
+    s.command_age += 1
+    s.info.turn_error_rad = turn_error_rad(s, mode)
+    s.info.climb_error = climb_error(s, mode)
+    s.info.speed_error_mps = speed_error_mps(s)
+    s.info.command_age_s = s.command_age * PERIOD_S
+    end = fate(s)
+    if end != RUNNING:
+        s.info.end_reason = end
+        rewards[0] = 0.0 - s.parameters.end_cost
+        return True
+    cost = s.parameters.control_rate_cost * s.info.action_change + s.parameters.push_cost * pushed(s.body[0])
+    rewards[0] = closeness(s, mode) - cost
+    if s.command_age >= s.command_length:
+        give_command(s, mode)
+    return False
+
+
+def pushed(body):
+    """How near to the end of the tables an aircraft pushes: 0 from -6 degrees of angle of attack up, 1 at -10."""
+    return clip((PUSHED_RAD - body.angle_of_attack_rad) / (PUSHED_RAD - LOWEST_RAD), 0.0, 1.0)
+
+
+def closeness(s, mode):
+    """Geometric mean of the Gaussians of the three errors, in (0, 1] (the form of LAG's heading task)."""
+    p = s.parameters
+    turn_scale = math.radians(p.heading_scale_deg if mode == HEADING else p.roll_scale_deg)
+    if mode == ATTITUDE:
+        climb_scale = math.radians(p.flight_path_scale_deg)
+    elif mode == HEADING:
+        climb_scale = p.altitude_scale_m
+    else:
+        climb_scale = p.load_factor_scale_g
+    turn, climb = s.info.turn_error_rad / turn_scale, s.info.climb_error / climb_scale
+    speed = s.info.speed_error_mps / p.speed_scale_mps
+    return math.exp(-(turn * turn + climb * climb + speed * speed) / 3.0)
+
+
+def fate(s):
+    """Number of the end reason, or `RUNNING` while the flight goes on."""
+    s.overload_s = extend_overload_s(s.overload_s, s.body[0])
+    failure = find_failure(s.body[0], s.overload_s, s.parameters.floor_m)
+    return FIRST_FAILURE + failure if failure != NO_FAILURE else RUNNING
+
+
+# ------------------------------------------------------------------------------------------------- sight and scripts
+
+
+def observe(s, world, observations, scratch):
+    """Shows the instruments and the errors to the command that holds from now on."""
+    mode = world.mode
+    climb = climb_error(s, mode)
+    if mode == HEADING:
+        climb /= 1000.0
+    elif mode == LOAD_FACTOR:
+        climb /= SUSTAINED_LOAD_G
+    write_tracking_observation(
+        observations.pilot[0],
+        s.body[0],
+        turn_error_rad(s, mode),
+        climb,
+        speed_error_mps(s),
+        s.command_age * PERIOD_S,
+    )
+
+
+def script(s, world, slot, which, actions, scratch):
+    """Flies the command with the cascaded PID of `palaestra.games.ucav.autopilot`."""
+    mode = world.mode
+    body, action = s.body[0], actions.pilot[0]
+    aileron, elevator = body.aileron_command, body.elevator_command
+    rudder, throttle = body.rudder_command, body.throttle_command
+    fly_by_pid_late(s, mode)
+    action.aileron = body.aileron_command
+    action.elevator = body.elevator_command
+    action.rudder = body.rudder_command
+    action.throttle = 2.0 * body.throttle_command - 1.0
+    body.aileron_command, body.elevator_command = aileron, elevator  # `move_stick` moves the stick
+    body.rudder_command, body.throttle_command = rudder, throttle
+
+
+def fly_by_pid(s, mode):
+    """Writes the commands of the autopilot into the aircraft record."""
+    body = s.body[0]
+    if mode == LOAD_FACTOR:
+        steer_load_factor(body, s.autopilot, s.turn_command_rad, s.climb_command, s.speed_command_mps)
+        return
+    roll, path = s.turn_command_rad, s.climb_command
+    if mode == HEADING:
+        roll = heading_to_roll(body, s.turn_command_rad, PID_ROLL_RAD)
+        path = altitude_to_flight_path(body, s.climb_command, PID_FLIGHT_PATH_RAD)
+    steer(body, s.autopilot, roll, path, s.speed_command_mps)
+
+
+fly_by_pid_late = late(fly_by_pid)
+
+# -------------------------------------------------------------------------------------------------------------- game
+
+
+@shares_keywords(FlightKeywords)
+def game(shared: FlightKeywords, command: Command = "attitude") -> Game:
+    """The rules of `palaestra/UcavTrack-v1`.
+
+    Args:
+        shared: Keywords of all flights.
+        command: What is commanded: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
+
+    Raises:
+        ValueError: An unknown word, or a rate that has no whole number of frames in a decision.
+    """
+    modes = get_args(Command)
+    check_word("command", command, modes)
+    flight = shared.of_game(count=1)
+    table = (
+        tracking_table("roll angle", "flight-path angle", "rad"),
+        tracking_table("heading", "altitude", "1 km"),
+        tracking_table("roll angle", "load factor", "9 g"),
+    )[modes.index(command)]
+    return Game(
+        name="UcavTrack",
+        roles=(Role("pilot", ("pilot_0",), table, STICK),),
+        state=(*STATE, *flight.pop("state")),
+        reset=reset,
+        observe=observe,
+        script=script,
+        scripts=("pid",),
+        command=move_stick,
+        evaluate=evaluate,
+        parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
+        horizon=600,
+        info=INFO,
+        end_reasons=FAILURES,
+        world=World(modes.index(command)),
+        render="palaestra.games.ucav.render_flight:draw_track",
+        render_fps=1.0 / PERIOD_S,
+        **flight,
+    )
