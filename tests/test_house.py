@@ -192,7 +192,7 @@ import a.b
 from c import d
 from . import sibling
 from .e import f
-from ..core import g
+from ...core import g
 def late():
     import h
     importlib.import_module("i.j")

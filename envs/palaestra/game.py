@@ -21,6 +21,7 @@ from palaestra.core.contract.keywords import (
     names_files,
     shares_keywords,
 )
+from palaestra.core.contract.options import Option, with_options
 from palaestra.core.contract.rules import DRAW, TERMINATED, TRUNCATED, Game
 from palaestra.core.interrupts import Importing
 from palaestra.core.rng import integer, script_integer, script_uniform, uniform
@@ -42,6 +43,7 @@ __all__ = [
     "GraphSpace",
     "Importing",
     "ObservationField",
+    "Option",
     "Page",
     "Parameter",
     "PhysicsEngine",
@@ -67,4 +69,5 @@ __all__ = [
     "script_uniform",
     "shares_keywords",
     "uniform",
+    "with_options",
 ]

@@ -19,7 +19,8 @@ from palaestra.core.compile.diagnosis import short_traceback
 from palaestra.core.contract import factories
 from palaestra.core.contract.catalog import by_page
 from palaestra.core.contract.file_keywords import hold_files, refusal
-from palaestra.core.contract.keywords import declared_words, nearest
+from palaestra.core.contract.keywords import nearest
+from palaestra.core.contract.options import declared_words
 from palaestra.core.interrupts import Hold
 from palaestra.core.run import recipes
 from palaestra.game import Game, Page, Row, any_text, check_count, check_flag, check_word

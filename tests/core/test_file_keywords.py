@@ -13,7 +13,7 @@ import pytest
 from games.named_level import named_level
 
 from palaestra.core.contract.file_keywords import LOOKS, may_name, parse_json, plain_file, refusal, with_contents
-from palaestra.core.contract.keywords import declared_words
+from palaestra.core.contract.options import declared_words
 from palaestra.core.files import FileError, TextFile
 from palaestra.game import any_text, names_files, shares_keywords
 

@@ -127,7 +127,7 @@ def keywords_of_ours(every: int) -> Iterator[tuple[str, str, str, Any, dict[str,
     Args:
         every: Keywords that are not declared to name files get every so manieth value, the others all.
     """
-    from palaestra.core.contract.keywords import declared_words
+    from palaestra.core.contract.options import declared_words
 
     for place, (id, factory, beside) in factories_of_ours().items():
         for number, name in enumerate(inspect.signature(factory).parameters):

@@ -269,8 +269,3 @@ def test_what_an_agent_sees_is_where_it_says():
     np.testing.assert_allclose(blue["opponent_position"], [(0.25, 0.1875), (0.5, -0.125)])
     np.testing.assert_allclose(blue["own_heading"], [0, -1])
     np.testing.assert_allclose([blue["opponent_plate"][0], blue["own_plate"][0]], [1 / 3, 2 / 3])
-
-
-def test_an_unknown_reward_is_refused():
-    with pytest.raises(ValueError, match="reward must be one of 'dense', 'sparse', got 'shaped'"):
-        arena_duel.game("shaped")  # type: ignore[arg-type]

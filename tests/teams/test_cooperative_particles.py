@@ -157,11 +157,3 @@ def test_the_listener_of_a_silent_speaker_stays():
     sim.states["said"] = 0.0
     sim.step(None)  # the speaker's word is heard from the next decision on
     assert not sim.states["velocity_mps"].any()
-
-
-@pytest.mark.parametrize("kind", [spread.game, reference.game])
-def test_what_the_rules_do_not_have_is_refused(kind):
-    with pytest.raises(ValueError, match="rules must be one of 'team', 'mpe', got 'mpe2'"):
-        kind(rules="mpe2")
-    with pytest.raises(ValueError, match="reward must be one of 'dense', got 'sparse'"):
-        kind(rules="mpe", reward="sparse")

@@ -1,7 +1,7 @@
 """Matrix games of two against two: tables with known solutions, and the play of the scripts."""
 
 import itertools
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from palaestra.games.teams.matrix import payoff_of
 pytestmark = pytest.mark.jitless
 
 ID = "palaestra/TeamMatrix-v0"
-TABLES: tuple[Any, ...] = get_args(matrix.Table)
+TABLES = matrix.TABLES
 EVERY_TABLE = pytest.mark.parametrize("name", TABLES)
 WITH_SADDLE = {"saddle": (2, 1), "climb": (0, 0), "nonmonotone": (0, 0)}
 

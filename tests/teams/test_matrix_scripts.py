@@ -1,7 +1,7 @@
 """The effect of the strength of the scripts of the matrix games."""
 
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -9,7 +9,7 @@ from palaestra.evaluation import evaluate
 from palaestra.games.teams import matrix
 
 ID = "palaestra/TeamMatrix-v0"
-TABLES: tuple[Any, ...] = get_args(matrix.Table)
+TABLES = matrix.TABLES
 STRENGTHS = ("maximin:0", "maximin:0.25", "maximin:0.5", "maximin:0.75", "maximin")
 
 

@@ -199,8 +199,3 @@ def test_the_fastest_ball_is_within_the_bounds():
     play(sim)
     assert np.abs(seen(sim, 0)["ball_velocity"]).max() <= pong.SEEN_SPEEDS
     assert ball(sim)[3] > 23
-
-
-def test_three_paddles_of_a_team_are_refused():
-    with pytest.raises(ValueError, match="players must be an integer from 1 to 2, got 3"):
-        pong.game(3)

@@ -343,20 +343,6 @@ def test_exchanging_teammates_and_reflecting_the_pitch_leaves_an_eighth_of_the_p
 # -- the world outside -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"rows": 1}, "rows must be an integer from 2 to 16, got 1"),
-        ({"columns": 2.5}, "columns must be an integer from 3 to 16, got 2.5"),
-        ({"players": 3}, "players must be an integer from 1 to 2, got 3"),
-        ({"order": "random"}, "order must be one of 'simultaneous', 'alternating', got 'random'"),
-    ],
-)
-def test_a_pitch_that_cannot_be_is_refused(keywords: Any, message: str):
-    with pytest.raises(ValueError, match=message):
-        soccer.game(**keywords)
-
-
 def test_a_picture_shows_the_ball_and_the_players_where_they_are():
     pytest.importorskip("PIL")
     from palaestra.drawing.colors import SIGNAL, TEAMS

@@ -156,19 +156,3 @@ def test_chasers_catch_random_runners_and_runners_escape_random_chasers(game):
 def test_two_against_two_is_open_between_scripts():
     sim = played_out(PAIRS, 256, red="default", blue="default")
     assert 0.3 < (sim.info["winner"] == CHASERS).mean() < 0.7
-
-
-@pytest.mark.parametrize(
-    ("keywords", "words"),
-    [
-        ({"chasers": 0}, "chasers must be an integer from 1 to 16, got 0"),
-        ({"obstacles": 17}, "obstacles must be an integer from 0 to 16"),
-        ({"actions": "torque"}, "actions must be one of 'discrete', 'continuous', got 'torque'"),
-        ({"reward": "shaped"}, "reward must be one of 'dense', 'sparse'"),
-        ({"rules": "mpe", "reward": "sparse"}, "reward must be one of 'dense'"),
-        ({"rules": "own"}, "rules must be one of 'team', 'mpe'"),
-    ],
-)
-def test_what_the_rules_do_not_have_is_refused(keywords, words):
-    with pytest.raises(ValueError, match=words):
-        tag.game(**keywords)

@@ -15,7 +15,7 @@ from games import two_team
 
 from palaestra import registry
 from palaestra.core.contract import factories
-from palaestra.core.contract.keywords import declared_words
+from palaestra.core.contract.options import declared_words
 from palaestra.game import Game, any_text, names_files
 from palaestra.testing.checks.keyword_checks import undeclared
 

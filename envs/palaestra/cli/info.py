@@ -9,9 +9,11 @@ from typing import Any
 from palaestra import pages, registry
 from palaestra.cli.common import add_id, add_json, add_keywords, keywords_of, print_json
 from palaestra.console import find_id
+from palaestra.core.contract import factories
 from palaestra.core.contract.fields import table_rows
+from palaestra.core.contract.options import options_of
 from palaestra.core.faces.screen import render_modes
-from palaestra.game import Game, Parameter
+from palaestra.game import Game, Option, Parameter
 
 ABOUT = "the page of one environment"
 EXAMPLE = "palaestra info CartPole"
@@ -45,6 +47,7 @@ def _facts(id: str, game: Game, shown: Game, parameters: dict[str, float]) -> di
         "about": row.about,
         "page": registry.page_of(id)[0].name,
         "keywords": dict(row.kwargs),
+        "options": [_option(option) for option in options_of(factories.load(row.factory))],
         "teams": {team: [game.agents[slot] for slot in slots] for team, slots in game.teams.items()},
         "roles": [
             {
@@ -87,6 +90,17 @@ def _representation(game: Game, name: str) -> dict[str, Any]:
         "roles": {role.name: table_rows(role.observation) for role in shown.roles},
         "team_observation": table_rows(shown.team_observation),
         "lane_observation": table_rows(shown.lane_observation),
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    facts = {"name": option.name, "default": option.default, "low": option.low, "high": option.high}
+    return {
+        **facts,
+        "words": list(option.words),
+        "unit": option.unit,
+        "only": sorted(option.only),
+        "about": option.about,
     }
 
 

@@ -2,6 +2,7 @@
 
 from palaestra.pages.environment_page import (
     MARKERS,
+    OPTIONS,
     SECTIONS,
     TEMPLATE,
     Preset,
@@ -26,6 +27,7 @@ from palaestra.pages.environment_page import (
 
 __all__ = [
     "MARKERS",
+    "OPTIONS",
     "SECTIONS",
     "TEMPLATE",
     "Preset",

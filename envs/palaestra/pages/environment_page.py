@@ -18,6 +18,7 @@ from gymnasium import spaces
 from palaestra import registry
 from palaestra.core.contract import factories
 from palaestra.core.contract.fields import table_rows
+from palaestra.core.contract.options import options_of
 from palaestra.core.contract.spaces import action_space
 from palaestra.core.faces.screen import render_modes
 from palaestra.game import Choice, Field, Game, Page, Role, Row
@@ -36,6 +37,8 @@ SECTIONS = (
 """Headings that every page has, in this order."""
 MARKERS = tuple(f"<!-- table: {name} -->" for name in ("action", "observation", "parameters"))
 """Where the tables go: each is in every docstring."""
+OPTIONS = "<!-- table: options -->"
+"""Likewise in the docstring of a factory that has options."""
 TEMPLATE = """MyGame: what it is, in one line.
 
 ## Description
@@ -64,7 +67,7 @@ Each end reason, and who has won; the horizon.
 
 ## Arguments
 
-* `keyword`: keywords of the factory; the table has the parameters.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -218,6 +221,11 @@ def parameter_table(*games: Game) -> str:
     return markdown_table(_table(game.parameters for game in games))
 
 
+def option_table(row: Row) -> str:
+    """Table of the options of a factory."""
+    return markdown_table([option.row() for option in options_of(factories.load(row.factory))])
+
+
 def preset_table(presets: Sequence[Preset]) -> str:
     """Table of the ids of one factory: their keywords, and how large they are."""
     lines = ["| id | keywords | agents | actions | observation | what |", "|---|---|---|---|---|---|"]
@@ -359,6 +367,7 @@ def _page(title: str, presets: Sequence[Preset]) -> str:
         "action": action_tables(*games),
         "observation": observation_tables(*games),
         "parameters": parameter_table(*games),
+        "options": option_table(presets[0].row),
     }
     for name, table in tables.items():
         body = body.replace(f"<!-- table: {name} -->", table)

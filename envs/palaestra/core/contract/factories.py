@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palaestra.core.contract.file_keywords import with_contents
-from palaestra.core.contract.keywords import any_text, declared_words
+from palaestra.core.contract.keywords import any_text
+from palaestra.core.contract.options import declared_words
 from palaestra.core.contract.rules import Game
 from palaestra.core.files import TextFile
 

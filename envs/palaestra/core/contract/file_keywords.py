@@ -50,7 +50,7 @@ def hold_files(keywords: Mapping[str, Any], make: Callable[..., Any], declared: 
     Args:
         keywords: As a user gives them.
         make: Makes the game of such keywords, to see whether it takes `TextFile` objects.
-        declared: See `palaestra.core.contract.keywords.declared_words`.
+        declared: See `palaestra.core.contract.options.declared_words`.
     """
     held = with_contents(keywords, declared)
     if held == keywords:
@@ -90,7 +90,7 @@ def refusal(keywords: Any, declared: Mapping[str, Words]) -> str | None:
 
     Args:
         keywords: By name.
-        declared: See `palaestra.core.contract.keywords.declared_words`.
+        declared: See `palaestra.core.contract.options.declared_words`.
     """
     if not isinstance(keywords, Mapping):
         return f"its keywords are {type(keywords).__name__}, not a mapping by name"

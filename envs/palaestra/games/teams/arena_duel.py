@@ -56,9 +56,11 @@ Truncated after 50 decisions: the team with more hit points left has won. Info `
 
 ## Arguments
 
-``reward``: ``"dense"`` or ``"sparse"``. All scripts attack the weaker opponent together and stop within 2.2 m of
+All scripts attack the weaker opponent together and stop within 2.2 m of
 it; ``focus`` advances, ``flanker`` flanks, ``shelter`` advances but takes cover when both opponents see it and it is
 weaker.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -70,11 +72,11 @@ weaker.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, check_word, uniform
+from palaestra.game import Choice, Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.teams.arena_fire import NO_AGENT, fire_all, plate_facing
 from palaestra.games.teams.arena_map import HALF_LENGTH_M, build
 from palaestra.games.teams.arena_moves import (
@@ -88,8 +90,6 @@ from palaestra.games.teams.arena_moves import (
 )
 from palaestra.games.teams.arena_scripts import script
 from palaestra.kernels.scalars import clip
-
-Reward = Literal["dense", "sparse"]
 
 RED, BLUE = 0, 1
 SUBSTEPS = 20
@@ -251,17 +251,10 @@ def mirror(posts: int, states: Any, actions: Any) -> None:
     actions["robot"] = actions["robot"][:, exchanged]
 
 
-def game(reward: Reward = "dense") -> Game:
-    """The rules of `palaestra/ArenaDuel2v2-v0`.
-
-    Args:
-        reward: What is paid: every loss of hit points, or the end alone.
-
-    Raises:
-        ValueError: There is no such reward; names the choices.
-    """
-    check_word("reward", reward, get_args(Reward))
-    world = build(reward == "sparse")
+@with_options(Option("reward", "dense", "each loss of hit points is paid, or the end alone", words=("dense", "sparse")))
+def game(options: Any) -> Game:
+    """The rules of `palaestra/ArenaDuel2v2-v0`."""
+    world = build(options.reward == "sparse")
     return Game(
         name="ArenaDuel2v2",
         roles=(Role("robot", AGENTS, OBSERVATION, ACTION),),

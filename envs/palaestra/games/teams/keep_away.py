@@ -44,10 +44,7 @@ Truncated after 50 decisions. Red has won if the sum of its dense rewards, the i
 
 ## Arguments
 
-* `red`, `blue`: sizes of the teams, 1 to 16.
-* `landmarks`: how many, 2 to 16.
-* `actions`: ``"discrete"`` or ``"continuous"``.
-* `reward`: ``"dense"`` or ``"sparse"``.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -59,13 +56,14 @@ Truncated after 50 decisions. Red has won if the sum of its dense rewards, the i
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any
 
-from palaestra.game import DRAW, Field, Game, Parameter, Role, check_count, check_word, integer, uniform
+from palaestra.game import DRAW, Field, Game, Option, Parameter, Role, integer, uniform, with_options
 from palaestra.games.teams.particles import (
+    ACTIONS,
     ARENA_M,
     COAST_S,
-    Actions,
+    REWARD,
     action_of,
     add_contacts,
     advance,
@@ -90,18 +88,6 @@ NEAR_M = 0.02
 """Ways shorter than this the script does not go."""
 CLOSE_M = 0.4
 """Blue believes that red wants to be at a landmark when all of red come nearer to it than this."""
-
-
-class Sides(NamedTuple):
-    """What the hooks read besides the match.
-
-    Attributes:
-        sparse: 1 if only the end is paid.
-        red: How many of the slots and bodies are red. Those of blue come next, then the landmarks.
-    """
-
-    sparse: int
-    red: int
 
 
 PARAMETERS = (
@@ -161,12 +147,12 @@ def play(s, world, rewards, scratch):
     goal = agents + s.goal
     gain = nearest_m(s, red, agents, goal) - nearest_m(s, 0, red, goal)
     s.info.margin_m += gain
-    if world.sparse:
+    if world.reward:
         gain = 0.0
     if s.steps >= s.parameters.horizon:
         margin_m = s.info.margin_m - s.parameters.margin_to_win_m
         s.info.winner = DRAW if margin_m == 0.0 else RED if margin_m > 0.0 else BLUE
-        if world.sparse and margin_m != 0.0:
+        if world.reward and margin_m != 0.0:
             gain = math.copysign(1.0, margin_m)
     for a in range(agents):
         rewards[a] = gain if a < red else -gain
@@ -250,28 +236,22 @@ def guess(s, red):
     return common
 
 
-def game(
-    red: int = 2,
-    blue: int = 2,
-    landmarks: int = 2,
-    actions: Actions = "discrete",
-    reward: Literal["dense", "sparse"] = "dense",
-) -> Game:
-    """The rules of `palaestra/TeamKeepAway-v0`.
-
-    Raises:
-        ValueError: A number out of range, or an unknown option.
-    """
-    check_count("red", red, 1, MOST)
-    check_count("blue", blue, 1, MOST)
-    check_count("landmarks", landmarks, 2, MOST)
-    check_word("reward", reward, ("dense", "sparse"))
+@with_options(
+    Option("red", 2, "size of red", low=1, high=MOST),
+    Option("blue", 2, "size of blue", low=1, high=MOST),
+    Option("landmarks", 2, "how many there are", low=2, high=MOST),
+    ACTIONS,
+    REWARD,
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/TeamKeepAway-v0`."""
+    red, blue, landmarks = options.red, options.blue, options.landmarks
     names = tuple(f"red_{k}" for k in range(red)) + tuple(f"blue_{k}" for k in range(blue))
     agents = red + blue
-    is_discrete = actions == "discrete"
+    is_discrete = options.actions == "discrete"
     return Game(
         name="TeamKeepAway",
-        roles=(Role("player", names, observation_table(agents - 1, landmarks), (action_of(actions),)),),
+        roles=(Role("player", names, observation_table(agents - 1, landmarks), (action_of(options.actions),)),),
         state=(
             ("position_m", "f8", (agents + landmarks, 2)),
             ("velocity_mps", "f8", (agents, 2)),
@@ -286,7 +266,7 @@ def game(
         horizon=50,
         info=(Field("margin_m", (), -1e6, 1e6, "m", "sum of red's dense rewards so far", "f8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("place", "i8", (blue,))),
-        world=Sides(int(reward == "sparse"), int(red)),
+        world=options.numbers,
         zero_sum=True,
         determinism="per-platform",
         default_opponent="default",

@@ -62,7 +62,7 @@ unless ``horizon`` is less than ``rounds``.
 
 ## Arguments
 
-``game`` (``"saddle"``), ``rounds`` (10; 1 makes a one-shot game) and ``payoff`` (None) shape the game.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -74,14 +74,14 @@ unless ``horizon`` is less than ``rounds``.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from palaestra.game import Choice, Enumeration, Field, Game, Role, check_count, check_word, integer
+from palaestra.game import Choice, Enumeration, Field, Game, Option, Role, integer, with_options
 
-Table = Literal["saddle", "pennies", "climb", "nonmonotone", "repeated"]
+TABLES = ("saddle", "pennies", "climb", "nonmonotone", "repeated")
 
 RED, BLUE = 0, 1
 PLAYERS = 4
@@ -184,7 +184,7 @@ def script(s, world, slot, which, actions, scratch):
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def payoff_of(table: Table) -> np.ndarray:
+def payoff_of(table: str) -> np.ndarray:
     """The payoffs to red of a named game, float64 [k, k, k, k]."""
     if table == "pennies":
         return contest(2, lambda red, blue: 1.0 if red == blue else -1.0)
@@ -299,20 +299,21 @@ def seen_by_players(choices: int, sides: bool) -> tuple[Field, ...]:
     return tuple(seen)
 
 
-def game(game: Table = "saddle", rounds: int = 10, payoff: ArrayLike | None = None) -> Game:
-    """The rules of `palaestra/TeamMatrix-v0`.
-
-    Args:
-        game: Name of the table.
-        rounds: How often it is played in a match, 1 to 100.
-        payoff: A table of one's own instead, ``[k, k, k, k]`` by the choices of red_0, red_1, blue_0 and blue_1.
-
-    Raises:
-        ValueError: No such table, a table that cannot be played, or too many rounds; the message gives the limit.
-    """
-    check_word("game", game, get_args(Table))
-    check_count("rounds", rounds, 1, MOST_ROUNDS)
-    table = payoff_of(game) if payoff is None else checked(payoff)
+@with_options(
+    Option("game", "saddle", "name of the table", words=TABLES, only={"payoff": None}),
+    Option("rounds", 10, "how often it is played in a match; 1 makes a one-shot game", low=1, high=MOST_ROUNDS),
+    Option(
+        "payoff",
+        None,
+        "a table of your own instead, `[k, k, k, k]` by the choices of red_0, red_1, blue_0 and blue_1",
+        check=lambda payoff, above: checked(payoff),
+        example=np.full((2,) * PLAYERS, 0.5),
+    ),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/TeamMatrix-v0`."""
+    rounds = options.rounds
+    table = payoff_of(options.game) if options.payoff is None else options.payoff
     choices, alike = len(table), is_antisymmetric(table)
     return Game(
         name="TeamMatrix",

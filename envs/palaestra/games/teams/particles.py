@@ -21,11 +21,11 @@ Records: ``s.position_m`` float64 [B + F, 2] of the B bodies that move and the F
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import ActionField, Choice, Continuous, check_word
+from palaestra.game import ActionField, Choice, Continuous, Option
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import distance
 
@@ -43,52 +43,16 @@ ARENA_M = 1.0
 OPEN_M, OPEN_MPS = 20.0, 20.0
 """Bounds of what is seen where there are no walls: mpe2 has none, a random walk of hundreds of decisions stays in."""
 
-Actions = Literal["discrete", "continuous"]
+ACTIONS = Option("actions", "discrete", "thrust in one of four directions, or in any", words=("discrete", "continuous"))
+REWARD = Option("reward", "dense", "what is paid: see Rewards", words=("dense", "sparse"))
 MOVE = Choice("move", 5, ("stay", "left", "right", "down", "up"), "direction of the thrust")
 FORCE = Continuous("force", (2,), -1.0, 1.0, "1", "thrust to the right and up, as a share of the greatest")
 DIRECTION_X, DIRECTION_Y = (0.0, -1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, -1.0, 1.0)
 """Of the moves."""
 
 
-class World(NamedTuple):
-    """What the hooks read besides the match.
-
-    Attributes:
-        sparse: 1 if only success is paid.
-    """
-
-    sparse: int
-
-
-class Rules(NamedTuple):
-    """The world of games in which mpe2 pays each agent by itself.
-
-    Attributes:
-        sparse: 1 if only success is paid.
-        own: 1 if each agent is paid by itself.
-    """
-
-    sparse: int
-    own: int
-
-
-def world_of(reward: str) -> World:
-    """The world of ``reward="dense"`` or ``"sparse"``.
-
-    Raises:
-        ValueError: Another option.
-    """
-    check_word("reward", reward, ("dense", "sparse"))
-    return World(int(reward == "sparse"))
-
-
 def action_of(actions: str) -> ActionField:
-    """How agents thrust: `MOVE` or `FORCE`.
-
-    Raises:
-        ValueError: Another option.
-    """
-    check_word("actions", actions, get_args(Actions))
+    """How agents thrust: `MOVE` or `FORCE`."""
     return MOVE if actions == "discrete" else FORCE
 
 

@@ -49,9 +49,10 @@ By rule with a point (``point``). Truncated after 500 decisions: a draw. Info `h
 
 ## Arguments
 
-``players`` of a team: 2, or 1 for the back paddles alone, which is Wimblepong. The script ``tracker`` runs to where the
-ball will come, leaves it to its teammate where the teammate is there for it, and aims away from the opponents;
-``chaser`` follows the height of the ball.
+The script ``tracker`` runs to where the ball will come, leaves it to its teammate where the teammate is there for it,
+and aims away from the opponents; ``chaser`` follows the height of the ball.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -67,7 +68,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, check_count, integer, uniform
+from palaestra.game import Choice, Field, Game, Option, Parameter, Role, integer, uniform, with_options
 
 HALF_WIDTH, HALF_HEIGHT = 117.5, 100.0
 """Of the arena, units. The origin is in its middle, red's wall on the left, y points up."""
@@ -337,16 +338,10 @@ def mirror(states: Any, actions: Any) -> None:
     actions["paddle"] = actions["paddle"][:, exchanged]
 
 
-def game(players: int = 2) -> Game:
-    """The rules of `palaestra/TeamPong-v0`.
-
-    Args:
-        players: Paddles of a team, 1 or 2.
-
-    Raises:
-        ValueError: The number is out of range.
-    """
-    check_count("players", players, 1, 2)
+@with_options(Option("players", 2, "of a team; 1 has the back paddles alone, which is Wimblepong", low=1, high=2))
+def game(options: Any) -> Game:
+    """The rules of `palaestra/TeamPong-v0`."""
+    players = options.players
     agents = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))
     return Game(
         name="TeamPong",

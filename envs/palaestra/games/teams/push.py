@@ -45,9 +45,7 @@ come, to the left or right of the middle line.
 
 ## Arguments
 
-* `players`: size of each team, 1 to 16.
-* `actions`: ``"discrete"`` or ``"continuous"``.
-* `reward`: ``"dense"`` or ``"sparse"``.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -59,15 +57,16 @@ come, to the left or right of the middle line.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import DRAW, Choice, Field, Game, Parameter, Role, check_count, uniform
+from palaestra.game import DRAW, Choice, Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.teams.particles import (
+    ACTIONS,
     ARENA_M,
     COAST_S,
-    Actions,
+    REWARD,
     action_of,
     add_contacts,
     advance,
@@ -76,7 +75,6 @@ from palaestra.games.teams.particles import (
     stop_at_walls,
     thrust_by_forces,
     thrust_by_moves,
-    world_of,
 )
 from palaestra.kernels.scalars import clip
 
@@ -149,7 +147,7 @@ def play(s, world, rewards, scratch):
         s.info.end_reason = GOAL
     if is_goal or s.steps >= s.parameters.horizon:
         s.info.winner = DRAW if puck_m == 0.0 else RED if puck_m > 0.0 else BLUE
-    if world.sparse == 0:
+    if world.reward == 0:
         gain = (puck_m - before_m) / goal_m
     elif is_goal:
         gain = 1.0 if puck_m > 0.0 else -1.0
@@ -274,19 +272,16 @@ def sided_action(actions: str) -> Any:
     return replace(action, about="thrust forward and up, as a share of the greatest")
 
 
-def game(players: int = 2, actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "dense") -> Game:
-    """The rules of `palaestra/TeamPush-v0`.
-
-    Raises:
-        ValueError: A number out of range, or an unknown option.
-    """
-    check_count("players", players, 1, MOST)
+@with_options(Option("players", 2, "size of each team", low=1, high=MOST), ACTIONS, REWARD)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/TeamPush-v0`."""
+    players = options.players
     names = tuple(f"{team}_{k}" for team in ("red", "blue") for k in range(players))
     bodies = 2 * players + 1
-    is_discrete = actions == "discrete"
+    is_discrete = options.actions == "discrete"
     return Game(
         name="TeamPush",
-        roles=(Role("player", names, observation_table(players), (sided_action(actions),)),),
+        roles=(Role("player", names, observation_table(players), (sided_action(options.actions),)),),
         state=(("position_m", "f8", (bodies, 2)), ("velocity_mps", "f8", (bodies, 2))),
         reset=reset,
         step=step_by_moves if is_discrete else step_by_forces,
@@ -297,7 +292,7 @@ def game(players: int = 2, actions: Actions = "discrete", reward: Literal["dense
         horizon=100,
         end_reasons=("goal",),
         scratch=(("force_n", "f8", (bodies, 2)), ("radius_m", "f8", (bodies,))),
-        world=world_of(reward),
+        world=options.numbers,
         zero_sum=True,
         determinism="per-platform",
         default_opponent="default",

@@ -38,11 +38,7 @@ info `arrived` counts the agents that are there now.
 
 ## Arguments
 
-* `actions`: ``"discrete"`` or ``"continuous"``.
-* `reward`: ``"dense"`` or ``"sparse"``.
-* `rules`: ``"team"``, or ``"mpe"`` for the rewards of mpe2, rounded to float32: each agent gets `local_ratio` times
-  minus the distance of *the other* from its goal, plus the common reward times the rest. `local_ratio` has no effect
-  with ``"team"``.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -54,9 +50,10 @@ info `arrived` counts the agents that are there now.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import replace
+from typing import Any
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, integer, uniform
+from palaestra.game import Field, Game, Option, Parameter, Role, integer, uniform, with_options
 from palaestra.games.teams import particles
 from palaestra.games.teams.messages import (
     MASS_KG,
@@ -69,11 +66,11 @@ from palaestra.games.teams.messages import (
     write_color,
 )
 from palaestra.games.teams.particles import (
+    ACTIONS,
     COAST_S,
     OPEN_M,
     OPEN_MPS,
-    Actions,
-    Rules,
+    REWARD,
     advance,
     write_offset,
     write_vector,
@@ -133,9 +130,9 @@ def play(s, world, rewards, scratch):
     s.info.arrived = int(first_m <= radius_m) + int(second_m <= radius_m)
     shared, ratio = (-second_m - first_m) / AGENTS, s.parameters.local_ratio
     for i in range(AGENTS):
-        if world.sparse:
+        if world.reward:
             rewards[i] = 1.0 * (s.info.arrived == AGENTS)
-        elif world.own:
+        elif world.rules:
             task = -second_m if i == 0 else -first_m
             rewards[i] = shared * (1.0 - ratio) + task * ratio
         else:
@@ -185,23 +182,24 @@ def way_to_heard(s, i, speaker):
     return dx, dy
 
 
-def game(
-    actions: Actions = "discrete",
-    reward: Literal["dense", "sparse"] = "dense",
-    rules: Literal["team", "mpe"] = "team",
-) -> Game:
-    """The rules of `palaestra/Reference-v0`.
-
-    Raises:
-        ValueError: An unknown option.
-    """
-    check_word("rules", rules, ("team", "mpe"))
-    check_word("reward", reward, ("dense", "sparse") if rules == "team" else ("dense",))
+@with_options(
+    ACTIONS,
+    Option(
+        "rules",
+        "team",
+        "`mpe` has the rewards of mpe2, rounded to float32: each agent gets `local_ratio` times minus the distance of "
+        "*the other* from its goal, plus the common reward times the rest. `local_ratio` has no effect with `team`",
+        words=("team", "mpe"),
+    ),
+    replace(REWARD, only={"rules": "team"}),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/Reference-v0`."""
     names = tuple(f"agent_{k}" for k in range(AGENTS))
-    is_discrete = actions == "discrete"
+    is_discrete = options.actions == "discrete"
     return Game(
         name="Reference",
-        roles=(Role("agent", names, SEEN, (particles.action_of(actions), message_of(actions, WORDS))),),
+        roles=(Role("agent", names, SEEN, (particles.action_of(options.actions), message_of(options.actions, WORDS))),),
         state=(
             ("position_m", "f8", (AGENTS + LANDMARKS, 2)),
             ("velocity_mps", "f8", (AGENTS, 2)),
@@ -217,7 +215,7 @@ def game(
         horizon=25,
         info=(Field("arrived", (), 0, AGENTS, "1", "agents that are at their goals now", "i8"),),
         scratch=(("force_n", "f8", (AGENTS, 2)),),
-        world=Rules(int(reward == "sparse"), int(rules == "mpe")),
+        world=options.numbers,
         determinism="cross-platform",
         default_opponent="default",
         render="palaestra.games.teams.render_particles:draw_talk",

@@ -63,8 +63,7 @@ By rule with a goal (``goal``). Truncated after 100 decisions: a draw.
 
 ## Arguments
 
-``rows`` and ``columns`` (4 and 5), ``players`` of a team (1 or 2) and ``order`` (``"simultaneous"`` or
-``"alternating"``) shape the game.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -77,14 +76,12 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import permutations, product
-from typing import Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Choice, Enumeration, Field, Game, Role, check_count, check_word, integer, script_integer
+from palaestra.game import Choice, Enumeration, Field, Game, Option, Role, integer, script_integer, with_options
 from palaestra.games.teams.soccer_positions import Count, canonical, mirror, state_index, write_state
-
-Order = Literal["simultaneous", "alternating"]
 
 RED, BLUE, NO_AGENT = 0, 1, -1
 NORTH, SOUTH, FORWARD, BACK, STAY = range(5)
@@ -271,7 +268,7 @@ def tell_turn(s, observations):
         observations.player[slot].turn = s.acting[slot]
 
 
-def planes(rows: int, columns: int, players: int, order: Order) -> tuple[Field, ...]:
+def planes(rows: int, columns: int, players: int, order: str) -> tuple[Field, ...]:
     """What a player sees."""
     cells = (rows, columns)
     seen = [
@@ -389,7 +386,7 @@ def draw_outcomes(red_first: list[tuple[int, ...]], players: int) -> list[tuple[
     return red_first + [exchange(slots) for slots in reversed(red_first)]
 
 
-def pitch(rows: int, columns: int, players: int, order: Order) -> Pitch:
+def pitch(rows: int, columns: int, players: int, order: str) -> Pitch:
     """The tables of a game. Opposite outcomes of a draw are each other's mirror images: no team is better off."""
     red_row = [rows // 2] if players == 1 else [(rows - 2) // 2, rows - 1 - (rows - 2) // 2]
     blue_row = [rows - 1 - row for row in red_row] if players == 1 else red_row
@@ -420,22 +417,20 @@ def pitch(rows: int, columns: int, players: int, order: Order) -> Pitch:
     )
 
 
-def game(rows: int = 4, columns: int = 5, players: int = 1, order: Order = "simultaneous") -> Game:
-    """The rules of `palaestra/GridSoccer-v0` and the ids `palaestra/TeamGridSoccer-...-v0`.
-
-    Args:
-        rows: Of the pitch, 2 to 16.
-        columns: Of the pitch, 3 to 16.
-        players: Of a team, 1 or 2.
-        order: All move at the same time, or the teams in turns.
-
-    Raises:
-        ValueError: A number is out of range, or there is no such order; names the choices.
-    """
-    check_count("rows", rows, 2, 16)
-    check_count("columns", columns, 3, 16)
-    check_count("players", players, 1, 2)
-    check_word("order", order, get_args(Order))
+@with_options(
+    Option("rows", 4, "of the pitch", low=2, high=16),
+    Option("columns", 5, "of the pitch", low=3, high=16),
+    Option("players", 1, "of a team", low=1, high=2),
+    Option(
+        "order",
+        "simultaneous",
+        "all move at once, or the teams in turns",
+        words=("simultaneous", "alternating"),
+    ),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/GridSoccer-v0` and the ids `palaestra/TeamGridSoccer-...-v0`."""
+    rows, columns, players, order = options
     world = pitch(rows, columns, players, order)
     count = Count(rows, columns, players, len(world.orders))
     observe = (

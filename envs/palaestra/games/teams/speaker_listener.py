@@ -38,8 +38,7 @@ Truncated after 25 decisions. The winner is the team if the listener is at the g
 
 ## Arguments
 
-* `actions`: ``"discrete"`` or ``"continuous"``.
-* `reward`: ``"dense"`` or ``"sparse"``.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -51,9 +50,9 @@ Truncated after 25 decisions. The winner is the team if the listener is at the g
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any
 
-from palaestra.game import Field, Game, Parameter, Role, integer, uniform
+from palaestra.game import Field, Game, Parameter, Role, integer, uniform, with_options
 from palaestra.games.teams import particles
 from palaestra.games.teams.messages import (
     MASS_KG,
@@ -66,12 +65,12 @@ from palaestra.games.teams.messages import (
     write_color,
 )
 from palaestra.games.teams.particles import (
+    ACTIONS,
     COAST_S,
     OPEN_M,
     OPEN_MPS,
-    Actions,
+    REWARD,
     advance,
-    world_of,
     write_offset,
     write_vector,
 )
@@ -126,7 +125,7 @@ def play(s, world, rewards, scratch):
     square = dx * dx + dy * dy
     s.info.arrived = int(math.sqrt(square) <= s.parameters.goal_radius_m)
     for a in range(2):
-        rewards[a] = 1.0 * s.info.arrived if world.sparse else -square
+        rewards[a] = 1.0 * s.info.arrived if world.reward else -square
     if s.steps >= s.parameters.horizon and s.info.arrived:
         s.info.winner = 0
     return False
@@ -172,18 +171,15 @@ def way_to_heard(s):
     return dx, dy
 
 
-def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "dense") -> Game:
-    """The rules of `palaestra/SpeakerListener-v0`.
-
-    Raises:
-        ValueError: An unknown option.
-    """
-    move = particles.action_of(actions)
-    is_discrete = actions == "discrete"
+@with_options(ACTIONS, REWARD)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/SpeakerListener-v0`."""
+    move = particles.action_of(options.actions)
+    is_discrete = options.actions == "discrete"
     return Game(
         name="SpeakerListener",
         roles=(
-            Role("speaker", ("agent_0",), SPEAKER_OBSERVATION, (message_of(actions, WORDS),)),
+            Role("speaker", ("agent_0",), SPEAKER_OBSERVATION, (message_of(options.actions, WORDS),)),
             Role("listener", ("agent_1",), LISTENER_OBSERVATION, (move,)),
         ),
         state=(
@@ -201,7 +197,7 @@ def game(actions: Actions = "discrete", reward: Literal["dense", "sparse"] = "de
         horizon=25,
         info=(Field("arrived", (), 0, 1, "1", "1 if the listener is at the goal now", "i8"),),
         scratch=(("force_n", "f8", (1, 2)),),
-        world=world_of(reward),
+        world=options.numbers,
         determinism="cross-platform",
         default_opponent="default",
         render="palaestra.games.teams.render_particles:draw_talk",

@@ -40,11 +40,7 @@ Truncated after 25 decisions. The winner is the team if all landmarks are covere
 
 ## Arguments
 
-* `agents`: how many agents and landmarks, 1 to 16.
-* `actions`: ``"discrete"`` or ``"continuous"``.
-* `reward`: ``"dense"`` or ``"sparse"``.
-* `rules`: ``"team"``, or ``"mpe"`` for the observations and rewards of mpe2, rounded to float32. Observations then end
-  with the silence of the others (two zeros each), and each agent pays for its own overlaps instead of their mean.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -56,15 +52,16 @@ Truncated after 25 decisions. The winner is the team if all landmarks are covere
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import replace
+from typing import Any
 
-from palaestra.game import Field, Game, Parameter, Role, check_count, check_word, uniform
+from palaestra.game import Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.teams.particles import (
+    ACTIONS,
     COAST_S,
     OPEN_M,
     OPEN_MPS,
-    Actions,
-    Rules,
+    REWARD,
     action_of,
     add_contacts,
     advance,
@@ -163,10 +160,10 @@ def pay(s, world, rewards, scratch):
             own += i != j and touch(s, scratch, i, j)
         overlaps += own
         rewards[i] = shared * (1.0 - ratio) - own * ratio
-    if world.own == 0:
+    if world.rules == 0:
         common = shared * (1.0 - ratio) - overlaps / agents * ratio
         for i in range(agents):
-            rewards[i] = 1.0 * (covered == agents) if world.sparse else common
+            rewards[i] = 1.0 * (covered == agents) if world.reward else common
 
 
 def observe(s, world, observations, scratch):
@@ -210,25 +207,26 @@ def way_to_landmark(s, scratch, slot):
     return dx, dy
 
 
-def game(
-    agents: int = 3,
-    actions: Actions = "discrete",
-    reward: Literal["dense", "sparse"] = "dense",
-    rules: Literal["team", "mpe"] = "team",
-) -> Game:
-    """The rules of `palaestra/Spread-v0`.
-
-    Raises:
-        ValueError: A number out of range, or an unknown option.
-    """
-    check_count("agents", agents, 1, MOST)
-    check_word("rules", rules, ("team", "mpe"))
-    check_word("reward", reward, ("dense", "sparse") if rules == "team" else ("dense",))
+@with_options(
+    Option("agents", 3, "how many agents and landmarks", low=1, high=MOST),
+    ACTIONS,
+    Option(
+        "rules",
+        "team",
+        "`mpe` has the observations and rewards of mpe2, rounded to float32: observations end with the silence of the "
+        "others (two zeros each), and each agent pays for its own overlaps instead of their mean",
+        words=("team", "mpe"),
+    ),
+    replace(REWARD, only={"rules": "team"}),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/Spread-v0`."""
+    agents = options.agents
     names = tuple(f"agent_{k}" for k in range(agents))
-    is_discrete = actions == "discrete"
+    is_discrete = options.actions == "discrete"
     return Game(
         name="Spread",
-        roles=(Role("agent", names, observation_table(agents, rules == "mpe"), (action_of(actions),)),),
+        roles=(Role("agent", names, observation_table(agents, options.rules == "mpe"), (action_of(options.actions),)),),
         state=(
             ("position_m", "f8", (2 * agents, 2)),
             ("velocity_mps", "f8", (agents, 2)),
@@ -243,7 +241,7 @@ def game(
         horizon=25,
         info=(Field("covered", (), 0, MOST, "1", "landmarks that are covered now", "i8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("landmark", "i8", (agents,))),
-        world=Rules(int(reward == "sparse"), int(rules == "mpe")),
+        world=options.numbers,
         determinism="per-platform",
         default_opponent="default",
         render="palaestra.games.teams.render_particles:draw_spread",

@@ -51,12 +51,7 @@ With ``reward="sparse"`` the last of these tags ends the match (``tagged``).
 
 ## Arguments
 
-* `chasers`, `runners`: sizes of the teams, 1 to 16.
-* `obstacles`: how many, 0 to 16.
-* `actions`: ``"discrete"`` or ``"continuous"``.
-* `reward`: ``"dense"`` or ``"sparse"``.
-* `rules`: ``"team"``, or ``"mpe"`` for mpe2's simple_tag_v3 to the last bit of a float32: its observations, its
-  rewards, no walls, 25 decisions (`palaestra.games.teams.tag_mpe`). It is not zero-sum.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -68,17 +63,19 @@ With ``reward="sparse"`` the last of these tags ends the match (``tagged``).
 from __future__ import annotations
 
 import math
-from typing import Literal
+from dataclasses import replace
+from typing import Any
 
-from palaestra.game import Field, Game, Parameter, Role, check_count, check_word, uniform
+from palaestra.game import Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.teams import tag_mpe
 from palaestra.games.teams.particles import (
+    ACTIONS,
     ARENA_M,
     DAMPING,
     DIRECTION_X,
     DIRECTION_Y,
     PERIOD_S,
-    Actions,
+    REWARD,
     action_of,
     choose_force,
     choose_move,
@@ -87,7 +84,6 @@ from palaestra.games.teams.particles import (
     thrust_by_forces,
     thrust_by_moves,
     touch,
-    world_of,
     write_offset,
     write_vector,
 )
@@ -176,12 +172,12 @@ def play(s, world, rewards, scratch):
         touched += is_touched
     s.info.tags += touched
     has_won = s.info.tags >= s.parameters.tags_to_win
-    is_over = has_won and world.sparse != 0
+    is_over = has_won and world.reward != 0
     if is_over:
         s.info.end_reason = TAGGED
     if is_over or s.steps >= s.parameters.horizon:
         s.info.winner = CHASERS if has_won else RUNNERS
-    gain = 1.0 * is_over if world.sparse else s.parameters.contact_reward * touched
+    gain = 1.0 * is_over if world.reward else s.parameters.contact_reward * touched
     for a in range(agents):
         rewards[a] = gain if a < chasers else -gain
     return is_over
@@ -301,32 +297,31 @@ def danger(s, scratch, slot, x, y, ahead_s):
     return total
 
 
-def game(
-    chasers: int = 3,
-    runners: int = 1,
-    obstacles: int = 2,
-    actions: Actions = "discrete",
-    reward: Literal["dense", "sparse"] = "dense",
-    rules: Literal["team", "mpe"] = "team",
-) -> Game:
-    """The rules of `palaestra/TeamTag-v0`.
-
-    Raises:
-        ValueError: A number out of range, or an unknown option.
-    """
-    check_count("chasers", chasers, 1, MOST)
-    check_count("runners", runners, 1, MOST)
-    check_count("obstacles", obstacles, 0, MOST)
-    check_word("rules", rules, ("team", "mpe"))
-    if rules == "mpe":
-        check_word("reward", reward, ("dense",))
-        return tag_mpe.game(chasers, runners, obstacles, actions)
+@with_options(
+    Option("chasers", 3, "size of red", low=1, high=MOST),
+    Option("runners", 1, "size of blue", low=1, high=MOST),
+    Option("obstacles", 2, "how many there are", low=0, high=MOST),
+    ACTIONS,
+    Option(
+        "rules",
+        "team",
+        "`mpe` is mpe2's simple_tag_v3 to the last bit of a float32: its observations, its rewards, no walls, "
+        "25 decisions (`palaestra.games.teams.tag_mpe`). It is not zero-sum",
+        words=("team", "mpe"),
+    ),
+    replace(REWARD, only={"rules": "team"}),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/TeamTag-v0`."""
+    if options.rules == "mpe":
+        return tag_mpe.game(options)
+    chasers, runners, obstacles = options.chasers, options.runners, options.obstacles
     agents = chasers + runners
     names = tuple(f"red_{k}" for k in range(chasers)) + tuple(f"blue_{k}" for k in range(runners))
-    is_discrete = actions == "discrete"
+    is_discrete = options.actions == "discrete"
     return Game(
         name="TeamTag",
-        roles=(Role("player", names, observation_table(agents - 1, obstacles), (action_of(actions),)),),
+        roles=(Role("player", names, observation_table(agents - 1, obstacles), (action_of(options.actions),)),),
         state=(
             ("position_m", "f8", (agents + obstacles, 2)),
             ("velocity_mps", "f8", (agents, 2)),
@@ -342,7 +337,7 @@ def game(
         info=(Field("tags", (), 0, 2**53, "1", "tags so far", "i8"),),
         end_reasons=("tagged",),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents + obstacles,)), ("prey", "i8", (chasers,))),
-        world=world_of(reward),
+        world=options.numbers,
         zero_sum=True,
         determinism="per-platform",
         default_opponent="default",

@@ -10,6 +10,7 @@ it is farther than 0.9 m from the middle a growing penalty. No walls, no zero su
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from palaestra.game import Field, Game, Parameter, Role, uniform
 from palaestra.games.teams.particles import (
@@ -163,10 +164,11 @@ def write_observations(seen, s, i):
                 runner += 1
 
 
-def game(chasers: int, runners: int, obstacles: int, actions: str) -> Game:
-    """The rules of simple_tag; arguments as in `palaestra.games.teams.tag.game`."""
+def game(options: Any) -> Game:
+    """The rules of simple_tag; options as in `palaestra.games.teams.tag.game`."""
+    chasers, runners, obstacles = options.chasers, options.runners, options.obstacles
     others = chasers + runners - 1
-    action = (action_of(actions),)
+    action = (action_of(options.actions),)
     red, blue = (tuple(f"{team}_{k}" for k in range(n)) for team, n in (("red", chasers), ("blue", runners)))
     return Game(
         name="TeamTag",
@@ -180,7 +182,7 @@ def game(chasers: int, runners: int, obstacles: int, actions: str) -> Game:
             ("touched", "u1", (runners,)),
         ),
         reset=reset,
-        step=step_by_moves if actions == "discrete" else step_by_forces,
+        step=step_by_moves if options.actions == "discrete" else step_by_forces,
         observe=observe,
         parameters=BODIES,
         horizon=25,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-from palaestra import pages
+from palaestra import pages, registry
+from palaestra.core.contract import factories
+from palaestra.core.contract.options import options_of
 from palaestra.testing.harness import PRESET, Skipped, conformance, require
 from palaestra.testing.subject import Subject
 
 
 @conformance(order=1301, levels=PRESET)
 def documentation_is_complete(subject: Subject) -> None:
-    """The page has all sections in order, a table of every action, observation and parameter, and no marker left over.
+    """The page has all sections in order, a table of each action, observation, option and parameter, and no marker left over.
 
     Third-party games without a page are skipped.
     """
@@ -21,7 +23,9 @@ def documentation_is_complete(subject: Subject) -> None:
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
     wanted = [t for t in pages.SECTIONS if t in titles]
     missing = [f"no section {t}" for t in pages.SECTIONS if t not in titles]
-    missing += [f"no line {marker}" for marker in pages.MARKERS if marker not in text]
+    has_options = bool(options_of(factories.load(registry.row(subject.id).factory)))
+    markers = [*pages.MARKERS, *[pages.OPTIONS] * has_options]
+    missing += [f"no line {marker}" for marker in markers if marker not in text]
     require(
         not missing,
         f"the docstring has {', '.join(missing)}; a docstring with everything: "

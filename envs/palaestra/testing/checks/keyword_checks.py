@@ -17,7 +17,7 @@ from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.contract import factories
 from palaestra.core.contract.file_keywords import refusal
-from palaestra.core.contract.keywords import declared_words
+from palaestra.core.contract.options import declared_words
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
