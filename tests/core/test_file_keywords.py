@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from games.named_level import named_level
 
 from palaestra.core.contract.file_keywords import LOOKS, may_name, parse_json, plain_file, refusal, with_contents
-from palaestra.core.contract.options import declared_words
 from palaestra.core.files import FileError, TextFile
-from palaestra.game import any_text, names_files, shares_keywords
+from palaestra.game import any_text
 
 PLAIN = ("3m", "smac-4.10", "grid:10x10", "dungeons:2x60:7", "mix:0.5", "", "red", "two words", "6x1", "a: b")
 PATHS = (
@@ -100,43 +96,6 @@ def test_numbers_words_and_content_of_somebody_else_are_taken() -> None:
 @pytest.mark.parametrize("keywords", ["level", ["level"], None, {"a b": 1}, {"../x": 1}, {3: 1}, {"": 1}])
 def test_keywords_have_names(keywords: Any) -> None:
     assert refusal(keywords, {}) is not None
-
-
-# -- declared at the factory -------------------------------------------------------------------------------------------
-
-
-@names_files(weights=("bundled",))
-@dataclass(frozen=True)
-class Shared:
-    weights: str = "bundled"
-    size: int = 3
-
-
-@names_files(graph=())
-@shares_keywords(Shared)
-def outside(shared: Shared, graph: Any = None) -> Any: ...
-
-
-@shares_keywords(Shared)
-@names_files(graph=())
-def inside(shared: Shared, graph: Any = None) -> Any: ...
-
-
-def test_a_factory_declares_its_own_keywords_and_those_that_it_shares() -> None:
-    for factory in (outside, inside, partial(outside, size=4)):
-        assert declared_words(factory) == {"weights": ("bundled",), "graph": ()}
-    assert declared_words(print) == {}
-
-
-def test_the_factory_of_the_guide_takes_its_own_words_and_prose_of_anybody() -> None:
-    declared = declared_words(named_level)
-    assert refusal({"level": "maze", "greeting": "/etc/passwd", "size": 4}, declared) is None
-    assert refusal({"level": "passwd"}, declared) is not None
-
-
-def test_a_declared_keyword_that_the_factory_has_not_is_an_error() -> None:
-    with pytest.raises(TypeError, match="no keyword grpah: it has graph"):
-        names_files(grpah=())(lambda graph=None: graph)
 
 
 def test_content_takes_the_place_of_paths_by_the_declaration(tmp_path: Path) -> None:

@@ -1,9 +1,6 @@
 """Keywords of a factory that no game can be made from, and those that several factories share."""
 
-import inspect
-import pickle
 import re
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +8,9 @@ import pytest
 from games import duel
 from games.play import simulation
 
-import palaestra
 from palaestra.core.compile.batch_loop import CALLER
-from palaestra.core.contract.keywords import nearest, picked_lanes
-from palaestra.game import Game, check_count, check_flag, check_template, check_word, shares_keywords
-from palaestra.registry import make_game
+from palaestra.core.contract.keywords import check_count, check_flag, check_word, nearest, picked_lanes
+from palaestra.game import check_template
 
 
 def test_a_word_that_is_no_choice_is_refused_with_the_choices():
@@ -100,34 +95,3 @@ def test_a_template_that_could_fill_the_memory_is_refused(template: Any):
 )
 def test_a_template_is_padded_as_far_as_a_page_is_wide(template: str):
     check_template(template)
-
-
-@dataclass(frozen=True)
-class DuelKeywords:
-    """Keywords that duels share."""
-
-    length: int = 5
-    reward: str = "dense"
-
-
-@shares_keywords(DuelKeywords, reward="sparse")
-def shared_duel(shared: DuelKeywords, agents: int = 2) -> Game:
-    return replace(duel.game(), name=f"Duel{agents}{shared.reward.capitalize()}", horizon=shared.length)
-
-
-def test_a_factory_takes_the_keywords_that_its_dataclass_says_with_its_own_defaults():
-    assert shared_duel().name == "Duel2Sparse"
-    made = shared_duel(3, length=7, reward="dense")
-    assert (made.name, made.horizon) == ("Duel3Dense", 7)
-    signature = str(inspect.signature(shared_duel)).partition(" ->")[0]
-    assert signature == "(agents: int = 2, *, length: int = 5, reward: str = 'sparse')"
-    assert pickle.loads(pickle.dumps(shared_duel)) is shared_duel
-
-
-def test_registered_ids_have_shared_keywords_as_structural_ones_and_refuse_others():
-    palaestra.register("test/SharedDuel-v0", shared_duel, family="test", agents=4)
-    assert make_game("test/SharedDuel-v0", reward="dense")[0].name == "Duel4Dense"
-    with pytest.raises(TypeError, match=r"[Dd]id you mean 'reward'"):
-        make_game("test/SharedDuel-v0", rewards="dense")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'rewards'"):
-        shared_duel(rewards="dense")

@@ -71,10 +71,10 @@ def test_a_recording_of_every_id_is_loaded_and_verified(tmp_path: Path, id: str)
 
 
 def test_an_id_that_is_registered_after_the_file_was_read_is_asked_before_it_is_made(tmp_path: Path):
-    from palaestra.game import Game, names_files
+    from palaestra.game import Game, Option, with_options
 
-    @names_files(level=("meadow",))
-    def late(level: str = "meadow") -> Game:
+    @with_options(Option("level", "meadow", "which one", texts=("meadow",)))
+    def late(options: Any) -> Game:
         raise AssertionError("the factory was called")
 
     record("palaestra/TeamPong-v0", max_cycles=1).save(tmp_path / "honest.npz")

@@ -137,7 +137,7 @@ FAULTS = [
         "keywords_that_name_files_are_declared",
         "the factory opens a file whose name is an undeclared keyword",
         lambda: Subject(OPENING),
-        r"level=.*palaestra_canary.* reaches open: declare .*@names_files\(level=",
+        r"level=.*palaestra_canary.* reaches open: declare .*Option\('level', .* texts=",
     ),
 ]
 

@@ -16,7 +16,7 @@ from games import two_team
 from palaestra import registry
 from palaestra.core.contract import factories
 from palaestra.core.contract.options import declared_words
-from palaestra.game import Game, any_text, names_files
+from palaestra.game import Game, Option, any_text, with_options
 from palaestra.testing.checks.keyword_checks import undeclared
 
 
@@ -52,7 +52,8 @@ def test_a_factory_that_reaches_what_an_undeclared_keyword_names_is_seen(name: s
     folder.mkdir()
     found = next(undeclared(factory, {}, folder, is_thorough=False))
     assert found[0] == "level"
-    declared = names_files(level=())(factory)
+    level = Option("level", None, "which one", texts=())
+    declared = with_options(level)(lambda options: factory(options.level))
     (folder / "again").mkdir()
     assert not list(undeclared(declared, {}, folder / "again", is_thorough=False))
 

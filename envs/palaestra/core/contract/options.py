@@ -220,7 +220,7 @@ def values_of(table: Collection[Option], given: Mapping[str, Any]) -> dict[str, 
     """
     values: dict[str, Any] = {}
     for option in table:
-        values[option.name] = option.value_of(given.get(option.name), values)
+        values[option.name] = option.value_of(given.get(option.name, option.default), values)
     for option in table:
         value = given.get(option.name)
         if value is None or _is_same(value, option.default):

@@ -13,7 +13,7 @@ from palaestra.testing.subject import Subject
 
 @conformance(order=1301, levels=PRESET)
 def documentation_is_complete(subject: Subject) -> None:
-    """The page has all sections in order, a table of each action, observation, option and parameter, and no marker left over.
+    """The page has all sections in order, tables of all that there is, and no marker left over.
 
     Third-party games without a page are skipped.
     """

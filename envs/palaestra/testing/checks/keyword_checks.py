@@ -34,7 +34,7 @@ LOOKED_AT = ("stat", "lstat", "access")
 
 @conformance(order=1302, levels=PRESET)
 def keywords_that_name_files_are_declared(subject: Subject) -> None:
-    """No keyword makes the factory import, open or look for what it names, but those that `names_files` declares.
+    """No keyword makes the factory import, open or look for what it names, but those whose option has ``texts``.
 
     Each is given names of a module, a file, a folder and a model, as they are and within a list and a mapping. At full
     level also beside other values of one other keyword. A library that opens files past Python is not seen.
@@ -47,7 +47,7 @@ def keywords_that_name_files_are_declared(subject: Subject) -> None:
             require(
                 False,
                 f"{name}={value!r} reaches {event}: declare that the keyword may name code or files, "
-                f"@names_files({name}=(<words that name none>)), for files of others use it too",
+                f"@with_options(Option({name!r}, ..., texts=(<texts that name none>))), for files of others use it too",
             )
 
 
