@@ -104,14 +104,16 @@ def shares_keywords(
     return decorate
 
 
-def check_word(keyword: str, word: Any, words: tuple[str, ...]) -> None:
+def check_word(keyword: str, word: Any, words: Collection[str | None]) -> None:
     """Refuses what is none of the words.
 
     Raises:
-        ValueError: Names keyword, word and choices.
+        ValueError: Names keyword, word and choices, and the near one.
     """
-    if word not in words:
-        raise ValueError(f"{keyword} must be one of {', '.join(map(repr, words))}, got {word!r}")
+    if not isinstance(word, str | None) or word not in words:
+        near = nearest(word, filter(None, words)) if isinstance(word, str) else None
+        hint = "" if near is None else f", did you mean {near!r}?"
+        raise ValueError(f"{keyword} must be one of {', '.join(map(repr, words))}, got {word!r}{hint}")
 
 
 def check_count(keyword: str, count: Any, low: int, high: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from palaestra.core.contract import keywords as by_hand
-from palaestra.core.contract.keywords import Words, any_text, nearest
+from palaestra.core.contract.keywords import Words, any_text, check_flag, check_word
 
 TABLE = "__options__"
 """Attribute of a factory that holds its `Option` objects."""
@@ -89,13 +89,10 @@ class Option:
         value = self.default if given is None and None not in self.words else given
         if value is None and None not in self.words:
             return self.otherwise(above) if self.otherwise else None
-        if self.words and not (isinstance(value, str | None) and value in self.words):
-            near = nearest(value, [w for w in self.words if w]) if isinstance(value, str) else None
-            hint = "" if near is None else f", did you mean {near!r}?"
-            raise ValueError(f"{self.name} must be one of {', '.join(map(repr, self.words))}, got {value!r}{hint}")
+        if self.words:
+            check_word(self.name, value, self.words)
         if self.is_flag:
-            if not isinstance(value, bool | np.bool_):
-                raise ValueError(f"{self.name} must be True or False, got {value!r}")
+            check_flag(self.name, value)
             value = bool(value)
         if self.low is not None:
             value = self._number(value)
