@@ -98,13 +98,17 @@ class Option:
             value = self._number(value)
         return value if self.check is None else self.check(value, above)
 
+    @property
+    def _range(self) -> str:
+        return " to ".join(str(end) if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
+
     def _number(self, value: Any) -> Any:
         kind = int if isinstance(self.low, int) else float
         ends = tuple(value) if self.is_span and isinstance(value, tuple | list) and len(value) == 2 else (value, value)
         if not all(_is_number(end, kind) and self.low <= end <= self.high for end in ends) or ends[0] > ends[1]:  # type: ignore[operator]
             name = "an integer" if kind is int else "a number"
             pair = ", or the fewest and the most" if self.is_span else ""
-            raise ValueError(f"{self.name} must be {name} from {self.low:g} to {self.high:g}{pair}, got {value!r}")
+            raise ValueError(f"{self.name} must be {name} from {self._range}{pair}, got {value!r}")
         return (kind(ends[0]), kind(ends[1])) if self.is_span else kind(value)
 
     def row(self) -> dict[str, str]:
@@ -112,7 +116,7 @@ class Option:
         if self.words:
             values = ", ".join(f"`{word!r}`".replace("'", '"') for word in self.words)
         elif self.low is not None:
-            values = f"{self.low:g} to {self.high:g}" + (", or fewest and most" if self.is_span else "")
+            values = self._range + (", or fewest and most" if self.is_span else "")
         else:
             values = "`True`, `False`" if self.is_flag else ""
         default = f"`{self.default!r}`".replace("'", '"') if self.default is not None else ""
