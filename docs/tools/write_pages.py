@@ -1,8 +1,8 @@
 """The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
 ``palaestra info ID`` prints the page of one id. ``python docs/tools/write_pages.py --write`` writes the pages in
-`docs/environments/` and the tables of README.md, docs/results.md and the guide to the environments; ``--check`` fails
-where they are stale.
+`docs/environments/` and the tables of README.md, docs/results.md, docs/keywords.md and the guide to the environments;
+``--check`` fails where they are stale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 
 import gallery
 from palaestra import pages, registry
-from palaestra.game import Page, Row
+from palaestra.core.contract import factories
+from palaestra.core.contract.options import options_of
+from palaestra.game import Option, Page, Row
 
 COMMAND = "python docs/tools/write_pages.py --write"
 PAGES = Path("docs", "environments")
@@ -30,7 +32,7 @@ SEE_ALSO = """## See also
 BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
-README, RESULTS = Path("README.md"), Path("docs", "results.md")
+README, RESULTS, KEYWORDS = Path("README.md"), Path("docs", "results.md"), Path("docs", "keywords.md")
 CHOICE = Path("docs", "guides", "choose_an_environment.md")
 """Pages with tables that are written here, beside those of the environments."""
 FIGURES = Path("docs", "figures")
@@ -51,6 +53,20 @@ def readme_table() -> str:
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         link = f"[`{rows[0].id}`]({(PAGES / page_name(page)).as_posix()}){others}"
         lines.append(f"| {rows[0].family} | {link} | {page.about} |")
+    return "\n".join(lines)
+
+
+def option_table() -> str:
+    """Index of the options of all factories: what each may be, and the pages that have it."""
+    found: dict[str, list[tuple[Option, Page]]] = {}
+    for page, rows in _pages():
+        for option in options_of(factories.load(rows[0].factory)):
+            found.setdefault(option.name, []).append((option, page))
+    lines = ["| option | values | environments |", "|---|---|---|"]
+    for name, users in sorted(found.items()):
+        values = pages.either(option.row()["values"] for option, _ in users)
+        links = [f"[{page.name}](environments/{page_name(page)})" for _, page in users]
+        lines.append(f"| `{name}` | {values.replace('by preset', 'by environment')} | {', '.join(links)} |")
     return "\n".join(lines)
 
 
@@ -330,7 +346,7 @@ def _files(root: Path) -> dict[Path, str]:
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
         text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
-    for page in (README, RESULTS, CHOICE):
+    for page in (README, RESULTS, CHOICE, KEYWORDS):
         if (root / page).exists():
             text = (root / page).read_text(encoding="utf-8")
             for name, make in _tables(root).items():
@@ -345,6 +361,7 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "environments": readme_table,
         "gallery": lambda: gallery_table(root),
         "example": lambda: example(root),
+        "options": option_table,
         "baselines": lambda: baseline_table(root),
         "battles": lambda: battle_table(root),
         "more battles": lambda: more_battles_table(root),
