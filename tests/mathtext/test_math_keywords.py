@@ -12,18 +12,7 @@ from palaestra.games.mathtext.math_text import game
 @pytest.mark.parametrize(
     ("keywords", "words"),
     [
-        ({"task": "geometry"}, "task must be one of 'arith', 'algebra', got 'geometry'"),
-        ({"split": "dev"}, "split must be one of 'train', 'test', 'long'"),
-        ({"form": "words"}, "form must be one of"),
-        ({"turns": "two"}, "turns must be one of"),
-        ({"operations": 1}, "operations must be an integer from 2 to 8, got 1"),
-        ({"operations": 9}, "operations must be an integer from 2 to 8, got 9"),
-        ({"operations": (4, 2)}, "operations must be an integer from 4 to 8, got 2"),
-        ({"operations": (2, 3, 4)}, "operations=(2, 3, 4): give a number, or the fewest and the most"),
-        ({"task": "algebra", "largest": 1}, "largest must be an integer from 2 to 49"),
-        ({"task": "algebra", "largest": 50}, "largest must be an integer from 2 to 49"),
         ({"turns": "steps", "max_turns": 4}, "max_turns must be an integer from 5 to 128"),
-        ({"turns": "steps", "max_turns": 129}, "max_turns must be an integer from 5 to 128"),
         ({"turns": "steps", "split": "long", "max_turns": 8}, "max_turns must be an integer from 9 to 128"),
         ({"largest": 5}, "largest=5 means nothing with task='arith'"),
         ({"task": "algebra", "operations": 3}, "operations=3 means nothing with task='algebra'"),

@@ -6,7 +6,7 @@ of the split "long" have more operations, or more terms, than any other question
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,25 +51,15 @@ STATE = (
 
 
 class MathWorld(NamedTuple):
-    """The options of a game.
+    """What the rules read.
 
     Attributes:
-        task: `ARITH` or `ALGEBRA`.
-        split: `TRAIN`, `TEST` or `LONG`.
-        fewest: Fewest operations of a chain.
-        most: Most operations of a chain that is not of the split "long".
-        largest: Largest coefficient.
-        in_steps: 1 where a turn says one step, 0 where it says all of them.
+        options: Numbers of the options, see `palaestra.games.mathtext.math_text`.
         shown: Tokens of a question that agents see.
         shown_steps: Tokens of the last step that agents see.
     """
 
-    task: int
-    split: int
-    fewest: int
-    most: int
-    largest: int
-    in_steps: int
+    options: Any
     shown: int
     shown_steps: int
 
@@ -78,12 +68,12 @@ def pose(s, world):
     """Draws a question of the split and solves it."""
     is_drawn = False
     while not is_drawn:
-        if world.task == ARITH:
+        if world.options.task == ARITH:
             draw_chain(s, world)
         else:
             draw_equation(s, world)
-        is_drawn = world.split == LONG or (world.split == TEST) == is_for_test(s)
-    if world.task == ARITH:
+        is_drawn = world.options.split == LONG or (world.options.split == TEST) == is_for_test(s)
+    if world.options.task == ARITH:
         solve_chain(s)
     else:
         solve_equation(s, world)
@@ -103,10 +93,11 @@ def is_for_test(s):
 
 def draw_chain(s, world):
     """Writes a chain of operations; each operation is as probable as the others, and so is each number."""
-    if world.split == LONG:
-        operations = world.most + 1 + integer(s, LONGER)
+    if world.options.split == LONG:
+        operations = world.options.operations[1] + 1 + integer(s, LONGER)
     else:
-        operations = world.fewest + integer(s, world.most - world.fewest + 1)
+        fewest, most = world.options.operations
+        operations = fewest + integer(s, most - fewest + 1)
     s.question[0] = ZERO + integer(s, 10)
     for k in range(operations):
         operator = PLUS + integer(s, 3)
@@ -151,13 +142,13 @@ def solve_chain(s):
 
 def draw_equation(s, world):
     """Writes an equation with one solution; those of the split "long" have twice as many terms, none of them 0."""
-    count = TERMS if world.split == LONG else TERMS // 2
+    count = TERMS if world.options.split == LONG else TERMS // 2
     is_drawn = False
     while not is_drawn:
         for side in range(2):
             for k in range(count):
-                s.terms[TERMS * side + k] = integer(s, 2 * world.largest + 1) - world.largest
-        is_drawn = is_worth_asking(s, world.split == LONG)
+                s.terms[TERMS * side + k] = integer(s, 2 * world.options.largest + 1) - world.options.largest
+        is_drawn = is_worth_asking(s, world.options.split == LONG)
     end = write_side(s.question, 0, s.terms, 0, count)
     s.question[end] = EQUALS
     finish_question(s, write_side(s.question, end + 1, s.terms, TERMS, count))
@@ -189,7 +180,7 @@ def solve_equation(s, world):
 
     A step that would repeat the one before it, or be the next one already, is left out.
     """
-    end, is_long = 0, world.split == LONG
+    end, is_long = 0, world.options.split == LONG
     for side in range(2):
         for k in range(2):
             s.terms[TERMS * side + k] = coefficient(s, TERMS * side + k)

@@ -77,7 +77,7 @@ def write_next(s, world):
         place = s.at + k
         token = END if is_over or place >= len(s.solution) else np.int64(s.solution[place])
         s.turn[k] = token
-        is_over = is_over or token == END or (world.in_steps == 1 and token == CLOSE)
+        is_over = is_over or token == END or (world.options.turns == 1 and token == CLOSE)
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def step(s, world, actions, rewards, scratch):
             s.info.exact_match, s.info.winner, rewards[0] = 1, 0, 1.0
         else:
             is_right = False
-    elif world.in_steps == 0:
+    elif world.options.turns == 0:
         s.info.end_reason = MALFORMED
     elif steps > 0:
         s.last_turn = STEPPED
@@ -106,7 +106,7 @@ def step(s, world, actions, rewards, scratch):
         s.info.malformed += 1
         is_right = False
     s.info.turn_label = 1 if is_right else -1
-    if world.in_steps == 1:
+    if world.options.turns == 1:
         write_next(s, world)
         for k in range(len(s.last)):
             s.last[k] = s.said[k] if s.last_turn == STEPPED and k < end else END

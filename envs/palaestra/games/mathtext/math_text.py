@@ -75,15 +75,7 @@ are added up in a first step. Its questions and turns have more tokens than thos
 
 ## Arguments
 
-* `task`: ``"arith"`` or ``"algebra"``.
-* `operations`: of a chain, 2 to 8, or the fewest and the most.
-* `largest`: coefficient of an equation, 2 to 49.
-* `split`: ``"train"``, ``"test"`` or ``"long"``.
-* `form`: ``"tokens"`` or ``"text"``.
-* `turns`: ``"one"`` or ``"steps"``.
-* `max_turns`: where a turn is a step. By default three more than the longest worked solution needs.
-* `prompt`: of the text form: ``"instructed"`` explains the task, ``"plain"`` is the question alone; else a template
-  with ``{question}``, and ``{turns}`` where it tells them.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -94,15 +86,13 @@ are added up in a first step. Its questions and turns have more tokens than thos
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Any
 
-from palaestra.game import Field, Game, Role, any_text, check_count, check_word, names_files
+from palaestra.game import Field, Game, Option, Role, any_text, with_options
 from palaestra.games.mathtext import math_rules
 from palaestra.games.mathtext.math_codec import MathCodec
 from palaestra.games.mathtext.math_language import (
-    ARITH,
     DEFAULT_OPERATIONS,
     FEWEST_OPERATIONS,
     LEAST_LARGEST,
@@ -118,8 +108,6 @@ from palaestra.games.mathtext.math_language import (
 )
 from palaestra.games.mathtext.math_questions import MathWorld
 
-Form = Literal["tokens", "text"]
-Turns = Literal["one", "steps"]
 SPARE_TURNS = 3
 """Turns beyond those of the longest worked solution, unless the user says otherwise."""
 
@@ -131,37 +119,66 @@ INFO = (
 )
 
 
-@names_files(prompt=any_text)
-def game(
-    task: str = "arith",
-    operations: int | Sequence[int] = DEFAULT_OPERATIONS,
-    largest: int = 9,
-    split: str = "train",
-    form: Form = "tokens",
-    turns: Turns = "one",
-    max_turns: int | None = None,
-    prompt: str = "instructed",
-) -> Game:
-    """The rules of `palaestra/MathText-Arith-v0` and `palaestra/MathText-Algebra-v0`.
+def max_turns_of(turns: int, above: Mapping[str, Any]) -> int:
+    """Refuses fewer turns than the longest worked solution needs.
 
     Raises:
-        ValueError: A word, a number or a prompt that does not fit; says which and what to do.
+        ValueError: They are fewer.
     """
-    given = locals()
-    check_word("task", task, TASKS)
-    check_word("split", split, SPLITS)
-    check_word("form", form, get_args(Form))
-    check_word("turns", turns, get_args(Turns))
-    _refuse_unused(given)
-    fewest, most = _range_of(operations)
-    check_count("largest", largest, LEAST_LARGEST, MOST_LARGEST)
-    number, in_steps, is_long = TASKS.index(task), turns == "steps", split == SPLITS[LONG]
-    needed = solution_turns(number, most, is_long)
-    if max_turns is not None:
-        check_count("max_turns", max_turns, needed, math_rules.MOST_TURNS)
+    needed = turns_needed(above)
+    if turns < needed:
+        raise ValueError(f"max_turns must be an integer from {needed} to {math_rules.MOST_TURNS}, got {turns}")
+    return turns
+
+
+def turns_needed(options: Mapping[str, Any]) -> int:
+    """Turns of the longest worked solution."""
+    return solution_turns(TASKS.index(options["task"]), options["operations"][1], options["split"] == SPLITS[LONG])
+
+
+@with_options(
+    Option("task", "arith", "chains of operations, or equations", words=TASKS),
+    Option(
+        "operations",
+        DEFAULT_OPERATIONS,
+        "of a chain",
+        low=FEWEST_OPERATIONS,
+        high=MOST_OPERATIONS,
+        is_span=True,
+        only={"task": "arith"},
+    ),
+    Option("largest", 9, "coefficient", low=LEAST_LARGEST, high=MOST_LARGEST, only={"task": "algebra"}),
+    Option("split", "train", "which questions are asked: see Starting State", words=SPLITS),
+    Option("form", "tokens", "what is read and written", words=("tokens", "text")),
+    Option("turns", "one", "one turn says all, or each is a step or the answer", words=("one", "steps")),
+    Option(
+        "max_turns",
+        None,
+        "by default three more than the longest worked solution needs, which are the fewest",
+        low=1,
+        high=math_rules.MOST_TURNS,
+        check=max_turns_of,
+        otherwise=lambda options: turns_needed(options) + SPARE_TURNS,
+        only={"turns": "steps"},
+        example=20,
+    ),
+    Option(
+        "prompt",
+        "instructed",
+        '`"instructed"` explains the task, `"plain"` is the question alone; else a template with `{question}`, and '
+        "`{turns}` where it tells them",
+        texts=any_text,
+        only={"form": "text"},
+        example="plain",
+    ),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/MathText-Arith-v0` and `palaestra/MathText-Algebra-v0`."""
+    number, in_steps, is_long = TASKS.index(options.task), options.turns == "steps", options.split == SPLITS[LONG]
+    most = options.operations[1]
     step = step_tokens(number, is_long)
     tokens = step if in_steps else solution_tokens(number, most, is_long)
-    question = question_tokens(number, most, largest, is_long)
+    question = question_tokens(number, most, options.largest, is_long)
     return Game(
         name="MathText",
         roles=(
@@ -180,44 +197,14 @@ def game(
         script=math_rules.script,
         scripts=math_rules.SCRIPTS,
         default_opponent="oracle",
-        horizon=(max_turns or needed + SPARE_TURNS) if in_steps else 1,
+        horizon=options.max_turns if in_steps else 1,
         info=INFO,
         end_reasons=("answered", "malformed"),
-        world=MathWorld(number, SPLITS.index(split), fewest, most, largest, int(in_steps), question, step),
+        world=MathWorld(options.numbers, question, step),
         determinism="cross-platform",
-        codecs={"text": MathCodec(tokens, prompt, number, in_steps)},
-        default_codec="text" if form == "text" else None,
+        codecs={"text": MathCodec(tokens, options.prompt, number, in_steps)},
+        default_codec="text" if options.form == "text" else None,
         render="palaestra.games.mathtext.math_render:draw",
         render_text="palaestra.games.mathtext.math_render:write",
         render_fps=1.0,
     )
-
-
-def _range_of(operations: int | Sequence[int]) -> tuple[int, int]:
-    """The fewest and the most operations.
-
-    Raises:
-        ValueError: Neither a number nor two in their order, within the range.
-    """
-    pair = (operations, operations) if isinstance(operations, int) else tuple(operations)
-    if len(pair) != 2:
-        raise ValueError(f"operations={operations!r}: give a number, or the fewest and the most, such as (2, 4)")
-    check_count("operations", pair[0], FEWEST_OPERATIONS, MOST_OPERATIONS)
-    check_count("operations", pair[1], pair[0], MOST_OPERATIONS)
-    return pair[0], pair[1]
-
-
-def _refuse_unused(given: Mapping[str, Any]) -> None:
-    """Refuses what was said and means nothing.
-
-    Raises:
-        ValueError: A keyword other than by default that this task, form or kind of turn does not use; names it.
-    """
-    unused = {
-        "largest" if given["task"] == TASKS[ARITH] else "operations": "task",
-        **({"prompt": "form"} if given["form"] != "text" else {}),
-        **({"max_turns": "turns"} if given["turns"] == "one" else {}),
-    }
-    for name, by in unused.items():
-        if given[name] != inspect.signature(game).parameters[name].default:
-            raise ValueError(f"{name}={given[name]!r} means nothing with {by}={given[by]!r}: leave it out")
