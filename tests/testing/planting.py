@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ from testing import broken_games
 
 from palaestra import register, registry
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Game
+from palaestra.game import Game, Option, with_options
 from palaestra.testing import Subject
 
-DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING = (
+DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING, IDLE = (
     "faults/Duel-v0",
     "faults/Apart-v0",
     "faults/Tug-v0",
@@ -26,6 +26,7 @@ DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING = (
     "faults/HalfDocumented-v0",
     "faults/Callable-v0",
     "faults/Opening-v0",
+    "faults/Idle-v0",
 )
 COURIERS, REACH = "tests/Couriers-v0", "tests/Reach-v0"
 FACES = ("batch", "env", "vec", "parallel", "aec")
@@ -98,6 +99,15 @@ def opening_duel(size: int = 2, level: str | None = None) -> Game:
     return broken_games.duel()
 
 
+@with_options(
+    Option("ring", False, "the place is another one", only={"size": 3}),
+    Option("size", 2, "of the place", low=1, high=3),
+)
+def idle_option(options: Any) -> Game:
+    """A factory that overlooks an option."""
+    return replace(broken_games.duel(), horizon=20 + options.size)
+
+
 def games() -> None:
     """Registers the games."""
     register(DUEL, "testing.broken_games:duel")
@@ -111,11 +121,12 @@ def games() -> None:
     )
     register(CALLABLE, "testing.broken_games:tug")
     register(OPENING, opening_duel)
+    register(IDLE, idle_option)
 
 
 def no_games() -> None:
     """Takes them back: other tests look at all ids."""
-    for id in (DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING):
+    for id in (DUEL, APART, TUG, SPOKEN, CROWD, HALF_DOCUMENTED, CALLABLE, OPENING, IDLE):
         registry.ROWS.pop(id, None)
         gymnasium.registry.pop(id, None)
 
@@ -138,6 +149,12 @@ FAULTS = [
         "the factory opens a file whose name is an undeclared keyword",
         lambda: Subject(OPENING),
         r"level=.*palaestra_canary.* reaches open: declare .*Option\('level', .* texts=",
+    ),
+    Fault(
+        "each_option_makes_a_difference",
+        "the factory overlooks an option",
+        lambda: Subject(IDLE),
+        r"ring=True makes no difference beside \{'size': 3\}",
     ),
 ]
 
