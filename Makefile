@@ -19,7 +19,7 @@ TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard
 	palaestra.games.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate reliability check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean
+.PHONY: help setup demo test mutate nightly check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,10 +39,10 @@ test: $(READY) ## The fast tests
 mutate: $(READY) ## Whether the tests catch broken lines (long)
 	$(BIN)/python tests/mutations/run.py --jobs 2
 
-# All is compiled first: a file whose game is being compiled would count as one that hangs. What has passed at a commit is not run again.
-reliability: $(READY) ## Whether runs survive kills, full disks, spoilt files (MINUTES=15, can be resumed)
+# All is compiled first: a test whose game is being compiled would count as one that hangs.
+nightly: $(READY) ## Everything else, once a commit (ONLY=reliability MINUTES=60; can be resumed)
 	$(BIN)/palaestra doctor --warm --jobs 2 >/dev/null
-	$(BIN)/python tests/reliability/nightly.py --minutes $(or $(MINUTES),15)
+	$(BIN)/python tests/nightly.py --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS)) $(if $(ONLY),--only $(ONLY)) $(MINUTES:%=--minutes %)
 
 check: $(READY) ## The slow tests, and the full conformance test of every environment
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
@@ -61,7 +61,7 @@ test-lowest: $(LOWEST)/.ready ## The fast tests with the oldest supported depend
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/baselines
 
 test-ray: $(RAY)/.ready ## Evaluations, training and sampling on a Ray cluster of this machine
-	$(RAY)/bin/python -m pytest -n 2 --dist loadfile -m "ray and not slow" tests/scale
+	$(RAY)/bin/python -m pytest -n 2 --dist loadfile -m "$(or $(MARK),ray and not slow)" tests/scale
 
 test-peers: $(READY) ## Plug palaestra into other libraries, each in its own venv (long, can be resumed)
 	$(BIN)/python tests/peers/run.py

@@ -16,8 +16,8 @@ REPOSITORY = Path(__file__).parents[1]
 FEWEST = 60
 
 
-def load_runner() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("run_mutations", REPOSITORY / "tests" / "mutations" / "run.py")
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "tests" / "mutations" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -26,7 +26,8 @@ def load_runner() -> ModuleType:
     return module
 
 
-runner = load_runner()
+runner = load("run")
+draw = load("draw")  # imports run
 MUTATIONS = runner.load_mutations()
 
 
@@ -106,3 +107,26 @@ def test_an_entry_of_other_than_four_strings_and_an_unknown_file_are_refused(tmp
         (tmp_path / "rules.toml").write_text(f'["{name}"]\n')
         with pytest.raises(ValueError, match=f"files are called '{name}', not one"):
             runner.load_mutations(tmp_path)
+
+
+def test_mutants_are_drawn_where_byte_code_changes_and_only_in_functions_that_are_reached():
+    source = b"""N = 3
+def f(a: int = 1) -> int:
+    'text'
+    if a < N and f:
+        a += min(a, 2)
+    return a
+def g(a):
+    return a - 1
+"""
+    found = draw.mutants_of("rules", "x.py", source, {2})
+    assert {line: sorted(m.new for m in mutants) for line, mutants in found.items()} == {
+        1: ["(2)", "(4)"],
+        2: ["(0)", "(2)"],
+        4: ["(a < N or f)", "(a <= N)", "(not (a < N and f))"],
+        5: ["(1)", "(3)", "(max(a, 2))", "a -= min(a, 2)", "pass"],
+        6: ["pass"],
+    }
+    for mutant in (m for mutants in found.values() for m in mutants):
+        assert draw.essence(draw.mutated(mutant, source)) not in (None, draw.essence(source))
+    assert draw.essence(source) == draw.essence(b"\n" + source.replace(b"a < N and f:", b"(a <N) and f:  # why"))

@@ -2,7 +2,7 @@
 
     python tests/mutations/run.py                       # every mutation, two at a time
     python tests/mutations/run.py --sample 10 --seed 3  # ten drawn at random
-    python tests/mutations/run.py --match fm3q          # those whose file or reason contains a text
+    python tests/mutations/run.py --match fm3q          # those whose list, file or reason matches
     python tests/mutations/run.py --list
 
 Each ``*.toml`` beside this file holds a table for each mutated file, and in it a list for each test:
@@ -24,17 +24,20 @@ from __future__ import annotations
 import argparse
 import ast
 import concurrent.futures
+import contextlib
 import functools
 import os
 import queue
 import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -178,13 +181,16 @@ def copy_repository(target: Path) -> None:
         shutil.copyfile(REPOSITORY / name, target / name)
 
 
-def run_tests(copy: Path, tests: Sequence[str], time_limit_s: float | None = TIME_LIMIT_S) -> tuple[int, str]:
+def run_tests(
+    copy: Path, tests: Sequence[str], time_limit_s: float | None = TIME_LIMIT_S, variables: Mapping[str, str] = {}
+) -> tuple[int, str]:
     """Runs tests in a copy.
 
     Args:
         copy: The copy.
-        tests: Node ids for pytest.
-        time_limit_s: Time after which they are stopped; None for no limit.
+        tests: Node ids and options for pytest.
+        time_limit_s: Time after which they and all that they started are stopped; None for no limit.
+        variables: Further environment variables.
 
     Returns:
         Exit status of pytest, -1 where the tests were stopped, and its output.
@@ -196,15 +202,24 @@ def run_tests(copy: Path, tests: Sequence[str], time_limit_s: float | None = TIM
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # tests need no plugin; loading them takes up to a second
+        **variables,
     }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
-    try:
-        done = subprocess.run(
-            [*command, *tests], cwd=copy, env=environment, capture_output=True, text=True, timeout=time_limit_s
-        )
-    except subprocess.TimeoutExpired:
-        return -1, ""
-    return done.returncode, done.stdout + done.stderr
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
+    with (
+        tempfile.TemporaryFile() as file,
+        subprocess.Popen(
+            command, cwd=copy, env=environment, stdout=file, stderr=file, start_new_session=True
+        ) as process,
+    ):
+        try:
+            status = process.wait(time_limit_s)
+        except subprocess.TimeoutExpired:
+            return -1, ""
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        file.seek(0)
+        return status, file.read().decode(errors="replace")
 
 
 def run_mutation(copy: Path, mutation: Mutation) -> Outcome:
@@ -265,13 +280,13 @@ def report(outcomes: Sequence[Outcome]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs mutations that the arguments choose; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--match", default="", help="only mutations whose group, file or reason contains this text")
+    parser.add_argument("--match", default="", help="only mutations whose group, file or reason has this pattern")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of them, drawn at random")
     parser.add_argument("--seed", type=int, help="seed of the draw; printed if it is not given")
     parser.add_argument("--jobs", type=int, default=2, help="mutations at the same time (default 2)")
     parser.add_argument("--list", action="store_true", help="print the mutations and run none")
     args = parser.parse_args(argv)
-    mutations = [m for m in load_mutations() if args.match in f"{m.group} {m.file} {m.why}"]
+    mutations = [m for m in load_mutations() if re.search(args.match, f"{m.group} {m.file} {m.why}")]
     if args.sample is not None:
         seed = random.SystemRandom().randrange(10**6) if args.seed is None else args.seed
         print(f"seed {seed}")
