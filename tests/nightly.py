@@ -5,12 +5,13 @@
     python tests/nightly.py --minutes 15             # begins none after 15 minutes
     python tests/nightly.py --list                   # the table of last results
 
-Units are files of slow tests, ids at the full level of the conformance kit, files of tests/benchmarks, lists of
-mutations, commands of tests/reliability, slow tests with Ray, and libraries of tests/peers. ``build/nightly`` keeps the
+Units are files of tests (the slow ones, and compiled those that `make test` runs without the compiler), ids at the full
+level of the conformance kit, lists of mutations, commands of tests/reliability, slow tests with Ray, and libraries of
+tests/peers. ``build/nightly`` keeps the
 table (`results.json`) and what each unit printed. Ctrl-C loses the units that run. A working tree with changes has no
 commit: nothing counts as passed there. The seed of reliability is the day, so that every night draws other faults.
 
-The exit status is 1 if a unit fails, and 2 if there was no time for all.
+The exit status is 1 if a unit fails, and 2 if there was no time for all. Linux or macOS.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from typing import TypedDict
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "build" / "nightly"
 PATHS = ("envs", "baselines", "assets", "benchmarks", "docs/tools", "tests", "tests/tools")
-SLOW = "slow and not (browser or learning or peers or ray)"
+TESTS = "(jitless or slow) and not (browser or learning or peers or ray)"
+MARKS = ("mark.jitless", "mark.slow")
 RELIABILITY = (
     "interrupts.py --interrupts 40 --seed {day}",
     "interrupts.py --first-calls 50",
@@ -48,6 +50,7 @@ RELIABILITY = (
     "planted_faults.py --level fast",
 )
 """Commands of tests/reliability, as large as a night needs, the shortest first."""
+PATIENCE_S = 5.0
 NO_TESTS = 5
 """Exit status of pytest where no test is left."""
 
@@ -67,8 +70,7 @@ def units() -> dict[str, list[str]]:
 
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m"]
     tests = {p.relative_to(ROOT / "tests").as_posix(): p for p in sorted((ROOT / "tests").rglob("test_*.py"))}
-    timers = [name for name in tests if name.startswith("benchmarks/")]
-    slow = [n for n, p in tests.items() if n not in timers and "mark.slow" in p.read_text(encoding="utf-8")]
+    marked = [n for n, p in tests.items() if any(mark in p.read_text(encoding="utf-8") for mark in MARKS)]
     lists = sorted(p.stem for p in (ROOT / "tests" / "mutations").glob("*.toml"))
     libraries = tomllib.loads((ROOT / "tests" / "peers" / "libraries.toml").read_text(encoding="utf-8"))
     reliability = {c: shlex.split(c.format(day=time.strftime("%Y%m%d"))) for c in RELIABILITY}
@@ -77,9 +79,8 @@ def units() -> dict[str, list[str]]:
         return [sys.executable, str(ROOT / "tests" / path), *arguments]
 
     return {
-        **{f"slow/{name}": [*pytest, SLOW, str(tests[name])] for name in slow},
+        **{f"tests/{name}": [*pytest, TESTS, str(tests[name])] for name in marked},
         **{f"full/{id}": [sys.executable, "-m", "palaestra", "check", id, "--level", "full"] for id in registry.ROWS},
-        **{f"benchmarks/{n}": [*pytest, f"not slow or ({SLOW})", str(tests[n])] for n in timers},
         **{f"mutations/{name}": script("mutations/run.py", "--jobs", "1", "--match", f"^{name} ") for name in lists},
         **{f"reliability/{c}": script(f"reliability/{words[0]}", *words[1:]) for c, words in reliability.items()},
         "ray/slow": ["make", "test-ray", "MARK=ray and slow"],
@@ -180,10 +181,16 @@ class Night:
             print(f"    {shlex.join(command)}\n    see {log}", flush=True)
 
     def _end_processes(self) -> None:
+        """Interrupts what runs, so that it takes its files away, and kills what is there after `PATIENCE_S`."""
         with self._lock:
-            for process in self._processes:
+            processes = list(self._processes)
+        for number, wait_s in ((signal.SIGINT, PATIENCE_S), (signal.SIGKILL, None)):
+            for process in processes:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+                    os.killpg(process.pid, number)
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(wait_s)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

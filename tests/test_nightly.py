@@ -50,9 +50,9 @@ def test_no_unit_is_begun_when_time_is_up(tmp_path: Path):
 def test_units_have_all_ids_all_lists_of_mutations_and_all_libraries():
     units = nightly.units()
     kinds = {name.partition("/")[0] for name in units}
-    assert kinds == {"slow", "full", "benchmarks", "mutations", "reliability", "ray", "peers"}
+    assert kinds == {"tests", "full", "mutations", "reliability", "ray", "peers"}
     assert "full/palaestra/CartPole-v0" in units
-    assert "slow/reliability/test_interrupts.py" in units
+    assert "tests/reliability/test_interrupts.py" in units
     scripts = {command[1] for command in units.values() if command[1].endswith(".py")}
     assert len(scripts) > 8
     assert all(Path(script).exists() for script in scripts)
