@@ -189,10 +189,10 @@ class Tree:
             subprocess.run(warm, cwd=folder, env={**os.environ, **places}, check=True)
         sys.path[:0] = [str(folder / name) for name in ("envs", "baselines", "assets")]
         from palaestra import registry
-        from palaestra.core.compile.identity import _code
+        from palaestra.core.compile.identity import rules_code
 
         for id in registry.ROWS:
-            for found in _code(registry.make_game(id)[0]):
+            for found in rules_code(registry.make_game(id)[0]):
                 if found.number >= 0 and found.is_new and (code := getattr(found.value, "__code__", None)):
                     file = code.co_filename.removeprefix(f"{folder}/")
                     self.ids.setdefault(file, {}).setdefault(code.co_firstlineno, []).append(id)

@@ -47,7 +47,7 @@ def rules_digest(game: Game) -> str:
     values; observation tables are left out, they follow from the hooks. It is made anew only if a function or
     constant of the game has become another one.
     """
-    code = remembered(("code", game), lambda: digest_of(_code(game), ""))
+    code = remembered(("code", game), lambda: digest_of(rules_code(game), ""))
     known, digest = _digests.get(game, ("", ""))
     if known != code:
         digest = _rules_digest(game)
@@ -55,7 +55,7 @@ def rules_digest(game: Game) -> str:
     return digest
 
 
-def _code(game: Game) -> Iterator[Found]:
+def rules_code(game: Game) -> Iterator[Found]:
     """Hooks, engine and what they use."""
     yield from reachable({f"hook {name}": getattr(game, name) for name in HOOKS if getattr(game, name) is not None})
     if game.physics is not None:
@@ -72,7 +72,7 @@ def _rules_digest(game: Game) -> str:
     def put(text: str, value: bytes = b"") -> None:
         sha.update(text.encode() + b"\0" + value + b"\0")
 
-    for found in _code(game):
+    for found in rules_code(game):
         if found.number < 0:
             put(found.name, constant_bytes(found.value))
         else:
