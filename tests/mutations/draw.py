@@ -1,17 +1,18 @@
 """Random mutants: breaks the code at places drawn by a seed, and counts how many of them the tests catch.
 
-    python tests/mutations/draw.py --count 300                 # goes on where it was stopped
-    python tests/mutations/draw.py --count 300 --left ids.txt  # those caught by one of these tests, again without them
-    python tests/mutations/draw.py --list                      # what is drawn
+    python tests/mutations/draw.py --count 300  # goes on where it was stopped
+    python tests/mutations/draw.py --list       # what is drawn
+    python tests/mutations/draw.py --summary    # what was caught
 
 Lines are drawn alike often from three rooms in turn, so that any first part of the rows is a fair sample: rules (what
 the hooks of all ids reach under ``games/``, and constants of these files), learners and faces. A mutant turns a
 comparison, ``+``, ``and``, ``min`` or a condition round, moves a number by one, or drops a statement (none that binds a
 variable, which any test would notice); one that leaves the byte code as it is is not drawn. It stands in a copy of one
-commit. Its tests are those of its folder that reach it, the nearest first: interpreted ones, then compiled ones, then
-recorded play and the conformance kit on its ids. The digest of rules, which sees every change, is left out. A test that
-takes three minutes hangs, and catches the mutant. The folder holds the copy, its warm cache and a table with a row a
-mutant. Needs git, and Linux or macOS.
+commit. Its tests are those of its folder that reach it, the nearest first: interpreted ones, recorded play of its ids,
+compiled ones, the conformance kit, and last what neither `make test` nor `make check` runs: compiled, what the former
+runs without the compiler. The digest of rules, which sees every change, is left out. A test that takes three minutes
+hangs, and catches the mutant. The folder holds the copy, its warm cache and a table with a row a mutant. Needs git, and
+Linux or macOS.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ import subprocess
 import sys
 import time
 import types
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,10 @@ FACES = ("palaestra/CartPole-v0", "palaestra/TeamTag-2v2-v0")
 """Ids that the kit plays for mutants of faces."""
 MOST_IDS = 3
 OPTIONS = ("-o", f"faulthandler_timeout={HANG_S}", "-o", "faulthandler_exit_on_timeout=true")
-JITLESS = ("-m", "jitless and not slow", *OPTIONS)
+ELSEWHERE = "browser or learning or peers or ray or slow"
+JITLESS, COMPILED = f"jitless and not ({ELSEWHERE})", f"not (jitless or {ELSEWHERE})"
+LEFT = "left"
+"""The phase of tests that belong to neither `make test` nor `make check`."""
 
 
 @dataclass(frozen=True)
@@ -255,14 +258,16 @@ class Tree:
         """Names, environment variables and arguments of pytest of the runs that may catch a mutant, the quick first."""
         files, ids = self.test_files(mutant), self.ids_of(mutant)
         if mutant.room != "learners":
-            yield "interpreted", {"NUMBA_DISABLE_JIT": "1"}, [*JITLESS, *files]
+            yield "interpreted", {"NUMBA_DISABLE_JIT": "1"}, ["-m", JITLESS, *files]
         if mutant.room == "rules":
             yield "recorded", {}, [f"tests/testing/test_golden.py::test_an_id_plays_as_recorded[{id}]" for id in ids]
-        yield "compiled", {}, files
-        kit = "tests/testing/test_registered_ids.py::test_an_id_passes_the_conformance_kit"
-        yield "kit", {}, [f"{kit}[{id}]" for id in ids]
+        yield "compiled", {}, ["-m", COMPILED, *files]
+        if ids:
+            kit = "tests/testing/test_registered_ids.py::test_an_id_passes_the_conformance_kit"
+            yield "kit", {}, [f"{kit}[{id}]" for id in ids]
+            yield LEFT, {}, ["-m", JITLESS, *files]
 
-    def run(self, mutant: Mutant, left: Sequence[str]) -> dict[str, Any]:
+    def run(self, mutant: Mutant) -> dict[str, Any]:
         """Plants a mutant, runs its tests and takes it back; the row of the table."""
         path, started_s = self.folder / mutant.file, time.perf_counter()
         source, stat = path.read_bytes(), path.stat()
@@ -272,11 +277,8 @@ class Tree:
         path.write_bytes(mutated(mutant, source))
         try:
             for phase, variables, arguments in self.phases(mutant):
-                skipped = [word for test in left for word in ("--deselect", test)]
-                if not arguments or (phase == "interpreted" and len(arguments) == len(JITLESS)):
-                    continue
-                variables |= {"NUMBA_CACHE_DIR": str(own)}
-                status, output = run_tests(self.folder, [*OPTIONS, *skipped, *arguments], PHASE_S, variables)
+                variables["NUMBA_CACHE_DIR"] = str(own)
+                status, output = run_tests(self.folder, [*OPTIONS, *arguments], PHASE_S, variables)
                 if status not in (0, 5):
                     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
                     hangs = status < 0 or "Timeout (" in output
@@ -302,12 +304,17 @@ def read_rows(path: Path) -> dict[int, dict[str, str]]:
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
-    """Caught mutants by room, and those that survived."""
+    """Caught mutants by room, those that are caught only by tests that were left, and those that survived."""
     lines = []
     for room in ROOMS:
-        verdicts = Counter(row["verdict"] != "survived" for row in rows if row["room"] == room)
-        lines.append(f"{room:10s} {verdicts[True]} of {verdicts.total()} caught")
-    lines += [f"{r['file']}:{r['line']}: {r['what']}" for r in rows if r["verdict"] == "survived"]
+        own = [row for row in rows if row["room"] == room]
+        survived = sum(row["verdict"] == "survived" for row in own)
+        left = sum(row["phase"] == LEFT for row in own)
+        lines.append(
+            f"{room:10s} {len(own) - survived - left} of {len(own)} caught, {left} more by tests that were left"
+        )
+    found = [r for r in rows if r["verdict"] == "survived" or r["phase"] == LEFT]
+    lines += [f"{r['verdict']} {r['phase']} {r['file']}:{r['line']}: {r['what']} {r['caught_by']}" for r in found]
     return "\n".join(lines)
 
 
@@ -318,15 +325,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=61, help="seed of the draw (default 61)")
     parser.add_argument("--commit", default="HEAD", help="what is broken, where the folder has no copy yet")
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "mutants", help="where all is kept")
-    parser.add_argument("--left", type=Path, help="file with ids of tests, one a line, that no longer count")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
     parser.add_argument("--summary", action="store_true", help="print what the table has and run none")
     args = parser.parse_args(argv)
     folder = args.folder.resolve()
-    table, left, before = folder / f"mutants-{args.seed}.csv", (), {}
-    if args.left is not None:
-        left = tuple(args.left.read_text(encoding="utf-8").split())
-        before, table = read_rows(table), table.with_suffix(".left.csv")
+    table = folder / f"mutants-{args.seed}.csv"
     if args.summary:
         print(summary(list(read_rows(table).values())))
         return 0
@@ -338,9 +341,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{number:3d} {mutant.room:8s} {mutant.file}:{mutant.line}: {mutant}")
             continue
         rows = read_rows(table)
-        if number in rows or (left and not before[number]["caught_by"].startswith(left)):
+        if number in rows:
             continue
-        row = {"number": number, **tree.run(mutant, left)}
+        row = {"number": number, **tree.run(mutant)}
         with table.open("a", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(row))
             if not rows:
