@@ -14,9 +14,9 @@ from gymnasium import spaces
 from search.server_client import TEXTS, Client, Connect
 
 import palaestra
+from palaestra.adapters import retrieval_server
 from palaestra.adapters.retrieval_server import Server
 from palaestra.games.search import Index
-from palaestra.games.search import server as server_module
 from palaestra.games.search.corpora import read_passages
 
 SPOKEN, GAUGE = "search/Spoken-v0", "search/Gauge-v0"
@@ -116,7 +116,7 @@ def test_passages_without_titles_are_answered_as_they_are(connect: Connect):
 
 @pytest.mark.jitless
 def test_a_query_is_searched_up_to_its_longest_length(client: Client):
-    longest = server_module.LONGEST_QUERY
+    longest = retrieval_server.LONGEST_QUERY
     assert client.post("/retrieve", query="x" * (longest - 4) + " cat")["result"]
     assert not client.post("/retrieve", query="x" * (longest - 3) + " cat")["result"]
 
