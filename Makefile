@@ -5,18 +5,25 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# `make test` keeps all cores busy. worksteal: files stay together on one core, so that a game is rarely compiled twice, until one
-# core runs out of work.
+# Tests keep all cores busy. worksteal: files stay together on one core, so that a game is rarely compiled twice, until one core
+# runs out of work.
 JOBS ?= auto
 LOWEST := build/lowest
 RAY := build/ray
-# What `make test` compiles besides the games of all ids.
-TEST_GAMES := $(addprefix games.,two_team:game two_team_homogeneous:game orchard:game size_game:game duel:game) \
-	$(addprefix games.,body_game:game body_game:compiled_game pitch:game macros:game) \
-	$(addprefix games.variants:,pursuit_by_node pursuit_of_two_by_node solved_pursuit_by_node) \
-	$(addprefix games.variants:,confront_by_node pursuit_by_hops confront_by_hops battle_seen_as_in_smac smac_battle) \
-	$(addprefix games.variants:,soccer_in_turn pong_of_two tag_by_forces) \
-	palaestra.games.skirmish.games:battle $(addprefix testing.,broken_games:duel broken_games:tug broken_crowd:crowd)
+# What each compiles beforehand, so that no two processes compile the same kernel: ids and games of tests.
+TEST_IDS := $(addprefix palaestra/,CartPole-v0 TeamMatrix-v0 GridSoccer-v0 TeamPong-v0 TeamTag-v0 UcavTrack-v1) \
+	$(addprefix palaestra/,Skirmish-3m-v0 GraphPursuit-v0 MaHalfCheetah-v0 SearchQA-2Hop-v0 SearchQA-Custom-v0) \
+	$(addprefix palaestra/,MathText-Arith-v0 LLMEnsemble-v0)
+TEST_GAMES := palaestra.exact palaestra.replay testing.broken_games:duel testing.broken_games:tug \
+	$(addprefix games.,two_team:game two_team_homogeneous:game size_game:game duel:game orchard:game) \
+	$(addprefix games.,body_game:game body_game:compiled_game)
+CHECK_GAMES := $(TEST_GAMES) testing.broken_crowd:crowd $(addprefix games.,pitch:game macros:game) \
+	$(addprefix games.variants:,pursuit_by_node solved_pursuit_by_node pursuit_by_hops confront_by_node confront_by_hops) \
+	$(addprefix games.variants:,battle_seen_as_in_smac)
+WARM := PYTHONPATH=tests $(BIN)/palaestra doctor --warm --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS))
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Tests that neither runs.
+ELSEWHERE := browser or learning or peers or ray or slow
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test mutate nightly check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean
@@ -31,10 +38,15 @@ setup: $(READY) ## Create .venv with everything in it (all other targets do so t
 demo: $(READY) ## A trained pilot fights scripted ones in JSBSim; writes ./palaestra-demo
 	$(BIN)/palaestra demo
 
-# The kernels that many tests need are compiled first, so that no two processes compile the same one.
-test: $(READY) ## The fast tests
-	PYTHONPATH=tests $(BIN)/palaestra doctor --warm --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS)) $(TEST_GAMES:%=--game %) >/dev/null
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Rules as plain Python where that says the same; then a few kernels, and everything that needs no other one.
+test: $(READY) ## The quick tests: what to run after a change, and on a new machine
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "jitless and not (check or $(ELSEWHERE))"
+	$(WARM) $(TEST_IDS) $(TEST_GAMES:%=--game %) >/dev/null
+	$(PYTEST) -m "not (jitless or check or $(ELSEWHERE))"
+
+check: $(READY) ## The other tests that a change must pass: all kernels, the conformance kit, the house, the documentation
+	$(WARM) $(CHECK_GAMES:%=--game %) >/dev/null
+	$(PYTEST) -m "check and not ($(ELSEWHERE))"
 
 mutate: $(READY) ## Whether the tests catch broken lines (long)
 	$(BIN)/python tests/mutations/run.py --jobs 2
@@ -43,10 +55,6 @@ mutate: $(READY) ## Whether the tests catch broken lines (long)
 nightly: $(READY) ## Everything else, once a commit (ONLY=reliability MINUTES=60; can be resumed)
 	$(BIN)/palaestra doctor --warm --jobs 2 >/dev/null
 	$(BIN)/python tests/nightly.py --jobs $(if $(filter auto,$(JOBS)),2,$(JOBS)) $(if $(ONLY),--only $(ONLY)) $(MINUTES:%=--minutes %)
-
-check: $(READY) ## The slow tests, and the full conformance test of every environment
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
-	$(BIN)/palaestra check --all --level full
 
 lint: $(READY) ## Style, format and types
 	$(BIN)/ruff check

@@ -64,6 +64,7 @@ print(json.dumps(said))
 """Runs the Python of the README, then scripts one after the other as programs, and says what they printed."""
 
 
+@pytest.mark.check
 def test_the_readme_and_every_example_run_and_say_what_they_did(tmp_path: Path):
     """All in one process: libraries are imported, and the game that three of them define is compiled, once."""
     examples = [

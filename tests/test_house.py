@@ -20,6 +20,8 @@ from packaging.version import Version
 
 import palaestra_assets
 
+pytestmark = pytest.mark.check
+
 HOUSE = Path(__file__).parents[1]
 SOURCES = {
     "palaestra": HOUSE / "envs" / "palaestra",

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.check
 REPOSITORY = Path(__file__).parents[1]
 FEWEST = 60
 

@@ -15,6 +15,8 @@ from palaestra.adapters.pymarl import TeamMultiAgentEnv
 from palaestra.core.contract.actions import ActionError
 from palaestra.replay import load, verify
 
+pytestmark = pytest.mark.check
+
 PONG, ARENA, TAG = "palaestra/TeamPong-v0", "palaestra/ArenaDuel2v2-v0", "palaestra/TeamTag-v0"
 UNLIKE = "palaestra/SpeakerListener-v0"
 MASKED = "test/MaskedPair-v0"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import by_tier
 
 from palaestra import registry
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
@@ -35,7 +36,7 @@ def choose(env: TeamMultiAgentEnv, rng: np.random.Generator) -> list[int]:
     return [int(rng.choice(np.flatnonzero(offered))) for offered in env.get_avail_actions()]
 
 
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("id", by_tier(IDS))
 def test_every_id_plays_with_masks_and_the_sizes_that_it_names(id: str):
     env, rng = TeamMultiAgentEnv(id, seed=1), np.random.default_rng(0)
     info = env.get_env_info()

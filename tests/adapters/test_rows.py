@@ -327,6 +327,7 @@ def test_what_cannot_be_padded_is_refused_with_the_cure():
         rows(simulation(workshop(roles=(game.roles[0], mover))))
 
 
+@pytest.mark.check
 def test_speaker_and_listener_share_a_policy():
     envs = rows(SPEAKER, 2)
     envs.reset(seed=0)

@@ -228,6 +228,7 @@ def test_observations_by_name():
     np.testing.assert_array_equal(observations["number"][:, 0], [1, 2, 3, 4] * 2)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("native", [True, False])
 def test_ppo_learns_from_observations_by_name(native: bool):
     envs = as_vec_env(CARTPOLE, 2, observation="dict") if native else gymnasium.make(CARTPOLE, observation="dict")
@@ -378,6 +379,7 @@ def test_what_cannot_be_a_vec_env_is_refused_with_the_cure():
         as_vec_env(CARTPOLE, autoreset_mode="off")
 
 
+@pytest.mark.check
 def test_without_stable_baselines3_the_message_is_the_pip_line():
     program = "import sys; sys.modules['stable_baselines3'] = None; import palaestra.adapters.sb3"
     path = [p for p in sys.path if p]
@@ -409,6 +411,7 @@ def test_the_adapter_costs_about_as_much_as_the_smallest_of_games():
     assert ours < 4 * bare  # 1.7 on an idle machine
 
 
+@pytest.mark.check
 def test_ppo_learns_cartpole_in_seconds():
     vec: SimulationVecEnv = as_vec_env(CARTPOLE, 32, monitor=True)
     model = PPO(

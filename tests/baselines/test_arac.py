@@ -46,6 +46,8 @@ from palaestra_baselines.arac_graphs import (
 )
 from palaestra_baselines.common.rollout import Position, Sequences
 
+pytestmark = pytest.mark.check
+
 PURSUIT = "palaestra/GraphPursuit-v0"
 LEGAL = torch.tensor([[True, True, False]])
 SHORT = ("observation=nodes", "graph=cycle:8", "horizon=40")

@@ -204,6 +204,7 @@ def test_sequences_begin_with_a_decision_of_the_team():
     assert (found.weights == 1.0).all()
 
 
+@pytest.mark.check
 def test_the_averaged_policy_is_the_one_that_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     made: list[Learner] = []
     honest = arac.Learner.__init__

@@ -121,6 +121,7 @@ def test_one_team_learns_while_a_script_plays_the_other():
     assert runs.states["last"][0].tolist() == [2, 0, 2, 0]
 
 
+@pytest.mark.check
 def test_the_replay_holds_what_the_lanes_did():
     collector, replay = collected(SOCCER, 40, order="alternating")
     lanes = palaestra.make_batch(SOCCER, 8, autoreset_mode="next_step", order="alternating")

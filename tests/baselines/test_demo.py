@@ -23,6 +23,8 @@ from palaestra.evaluation.ratings import wilson_interval
 from palaestra.games.ucav.acmi import read_acmi
 from palaestra_baselines import demo, family_demo
 
+pytestmark = pytest.mark.check
+
 QUICK = ("--matches", "2", "--inner-loop", "pid", "--cone-half-angle-deg", "30", "--quiet")
 
 

@@ -139,6 +139,7 @@ def test_tables_find_the_saddle_point_exactly(name: str):
         assert tables.loss < 1e-4  # it holds the whole table, the others only its greedy choices
 
 
+@pytest.mark.check
 def test_tables_look_ahead_by_one_decision_more_in_each_iteration():
     pitch: Any = {"env_id": "palaestra/GridSoccer-v0", "options": ("rows=3", "columns=3", "order=alternating")}
     worth = []
@@ -155,6 +156,7 @@ def test_no_deterministic_pair_is_safe_in_pennies():
     assert lost.total >= 2.0 - 1e-9  # a best response to either policy wins 1, where the value is 0
 
 
+@pytest.mark.check
 def test_networks_find_the_saddle_point_in_seconds(tmp_path: Path):
     run = fm3q.Args(
         env_id="palaestra/TeamMatrix-v0",

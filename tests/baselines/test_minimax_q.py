@@ -30,6 +30,7 @@ def report(small):
     return minimax_q.train(small)
 
 
+@pytest.mark.check
 def test_it_learns_the_value_and_policies_that_lose_little(report):
     assert report.log[-1]["value_error"] <= 0.05
     assert report.log[-1]["exploitability"] < 0.1
@@ -78,6 +79,7 @@ def test_the_log_has_the_exact_figures(small, report):
     assert rows[-1]["exploitability"] == pytest.approx(report.log[-1]["exploitability"], rel=1e-4)
 
 
+@pytest.mark.check
 def test_in_alternating_order_it_learns_policies_that_do_not_mix(small, tmp_path):
     report = minimax_q.train(replace(small, options=("order=alternating",), directory=tmp_path))
     assert report.log[-1]["exploitability"] < 0.1

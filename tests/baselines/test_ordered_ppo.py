@@ -31,6 +31,8 @@ from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import LOG, WEIGHTS, read_rows
 from palaestra_baselines.poisson_ppo import ALL_HEADS, GAUSSIAN, Args, UnitPolicy
 
+pytestmark = pytest.mark.check
+
 COPY = "tests/Copy-v0"
 """A game of two agents that give a number each; matches of ten decisions."""
 LANES, ROLLOUT = 4, 7

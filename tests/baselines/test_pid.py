@@ -18,6 +18,8 @@ from palaestra.games.ucav.autopilot import GAINS, Gains
 from palaestra_baselines import pid
 from palaestra_baselines.common.run_folder import lock
 
+pytestmark = pytest.mark.check
+
 TABLE = Path(palaestra_assets.__file__).parent / "tables" / "pid_grid.csv"
 
 

@@ -293,6 +293,7 @@ def test_a_match_is_played_alike_to_the_bit_alone_and_beside_others(plan: bool):
     np.testing.assert_array_equal(rows, np.broadcast_to(rows[:1], rows.shape))
 
 
+@pytest.mark.check
 def test_results_of_matches_do_not_depend_on_how_many_are_played_at_once():
     player = copying(horizon=1)
     tables = [

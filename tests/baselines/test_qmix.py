@@ -289,6 +289,7 @@ def test_an_interrupted_recurrent_run_resumes_bitwise_equal(tmp_path: Path):
     assert_same_run(*whole_and_resumed(qmix, qmix.Args(**small), tmp_path))
 
 
+@pytest.mark.check
 def test_a_run_keeps_a_large_replay_to_go_on_and_at_the_end_five_megabytes_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

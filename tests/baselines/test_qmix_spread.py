@@ -45,6 +45,7 @@ def test_a_new_method_is_at_most_120_lines():
     assert len(FILE.read_text(encoding="utf-8").splitlines()) <= 120
 
 
+@pytest.mark.check
 def test_updates_reduce_the_loss_of_a_batch():
     torch.manual_seed(0)
     sim = make_lanes(qmix.ENV_ID, (), 8)

@@ -32,6 +32,8 @@ from palaestra_baselines.common.rollout import Collector, Replay, draw_numbers, 
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.mappo import log_chosen, log_densities, mean_normal_entropy, policy_loss
 
+pytestmark = pytest.mark.check
+
 AIM = "tests/Aim-v0"
 BOTH: dict[str, Any] = {"env_id": AIM, "team": "team", "opponent": ""}
 ARCHER: dict[str, Any] = {

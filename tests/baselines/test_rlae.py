@@ -128,6 +128,7 @@ def test_weights_are_learnt_in_a_minute(agents: str, tmp_path: Path):
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 @AGENTS
 def test_an_interrupted_run_resumes_bitwise_equal(agents: str, tmp_path: Path):
     whole, resumed = whole_and_resumed(rlae, small(tmp_path, agents), tmp_path)
@@ -136,6 +137,7 @@ def test_an_interrupted_run_resumes_bitwise_equal(agents: str, tmp_path: Path):
     assert (again.steps, again.updates, again.log) == (resumed.steps, resumed.updates, resumed.log)
 
 
+@pytest.mark.check
 @AGENTS
 def test_a_policy_file_plays_what_was_evaluated_on_any_mixture(agents: str, tmp_path: Path):
     args = small(tmp_path, agents, total_steps=96, options=("feature_noise=0.25",))

@@ -32,6 +32,8 @@ from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.world_models import SIZES, TwoHot
 from palaestra_baselines.seqwm import RHO, VALUE, Learner, actor_loss, decay, load_policy, model_loss
 
+pytestmark = pytest.mark.check
+
 COPY = "tests/Copy-v0"
 TINY: dict[str, Any] = {
     **{"env_id": COPY, "total_steps": 256, "lanes": 8, "warmup_steps": 64, "batch_size": 8, "replay_size": 160},

@@ -30,6 +30,7 @@ def battles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skirmish_demo, "BATTLES", {"3m": BATTLE})
 
 
+@pytest.mark.check
 @pytest.mark.usefixtures("battles")
 def test_the_table_counts_the_matches_and_a_film_shows_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     demo.main([*WORDS, "--red", "focus_fire", "--out", str(tmp_path)])

@@ -53,6 +53,7 @@ def test_before_the_first_evaluation_nothing_is_to_resume(tmp_path: Path):
     assert resume_hint("pid", ["--grid"], SimpleNamespace()) == "the same command continues: palaestra train pid --grid"
 
 
+@pytest.mark.check
 def test_the_last_line_is_a_command_that_evaluates_the_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     args = vdn.Args(env_id="palaestra/GridSoccer-v0", options=("order=alternating",))
     line = evaluation_hint(args, "runs/last.safetensors", "random")

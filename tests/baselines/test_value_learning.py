@@ -36,6 +36,8 @@ from palaestra_baselines.common.training import (
     weighted_mean,
 )
 
+pytestmark = pytest.mark.check
+
 METHODS = {"fm3q": fm3q, "vdn": vdn, "iql": iql}
 PONG, SOCCER, TAG = "palaestra/TeamPong-v0", "palaestra/GridSoccer-v0", "palaestra/TeamTag-2v2-v0"
 SMALL: dict[str, Any] = {

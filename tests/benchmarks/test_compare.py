@@ -17,6 +17,8 @@ import compare_worker
 import palaestra
 import processes
 
+pytestmark = pytest.mark.slow
+
 HOUSE = Path(__file__).parents[2]
 CARTPOLE, SOCCER = "palaestra/CartPole-v0", "palaestra/GridSoccer-v0"
 MELEE = "test/Melee-v0"

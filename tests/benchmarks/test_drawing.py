@@ -20,6 +20,8 @@ from learning import drawing, figures, skirmish_figures
 from learning.drawing import FORMATS, SETTINGS, SIZES, STYLES, Curve, Panel, curve_over_seeds, make_picture
 from learning.figures import FigureArgs
 
+pytestmark = pytest.mark.slow
+
 FIGURES = FigureArgs().figures
 LARGEST = 400_000
 """Bytes of a picture."""

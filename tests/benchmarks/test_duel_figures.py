@@ -18,6 +18,8 @@ from learning.drawing import read_table
 from learning.figures import FigureArgs
 from palaestra_baselines import mappo
 
+pytestmark = pytest.mark.check
+
 SMALL = {"total_steps": 320, "evaluations": 1, "lanes": 8, "rollout": 8, "epochs": 1}
 
 

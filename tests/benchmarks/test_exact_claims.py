@@ -7,6 +7,8 @@ from games.play import python
 
 import exact_claims
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_solver_is_as_exact_as_claimed():
     assert [measurement.holds for measurement in exact_claims.matrix_accuracy(matrices=500)] == [True, True]

@@ -24,6 +24,8 @@ from palaestra_baselines import pid, ppo_tracking
 from palaestra_baselines.common.many_runs import continued, finished, mark_finished
 from palaestra_baselines.ppo_tracking import evaluation_flights
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "total_steps": 512,
     "lanes": 8,

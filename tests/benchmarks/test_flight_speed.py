@@ -14,6 +14,8 @@ from palaestra import registry
 from palaestra.cli import measure
 from palaestra.cli.measure import Benchmark, Timing
 
+pytestmark = pytest.mark.slow
+
 NOTHING = Benchmark("", lambda: None)
 
 

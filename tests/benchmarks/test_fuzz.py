@@ -8,7 +8,7 @@ from testing.planting import DUEL, TUG
 
 import fuzz
 
-pytestmark = pytest.mark.usefixtures("broken_games_are_registered")
+pytestmark = [pytest.mark.usefixtures("broken_games_are_registered"), pytest.mark.slow]
 
 
 def test_a_sound_game_holds_by_chance_by_scripts_and_mirrored():

@@ -5,6 +5,8 @@ import pytest
 import chromium
 import pages
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_game_without_scripts_is_played_at_random_and_stops_at_its_end():
     replay = pages.play("palaestra/CartPole-v0", 200, mode="off")

@@ -33,6 +33,8 @@ from learning.poisson_figures import (
 )
 from palaestra_baselines.common.run_folder import LOG, write_curve
 
+pytestmark = pytest.mark.slow
+
 
 def curve(*returns: float) -> list[dict[str, float]]:
     """Rows of a run whose evaluations are 100 decisions apart, the last one 50."""

@@ -23,7 +23,7 @@ from palaestra import registry
 from palaestra_baselines import arac, mappo
 from palaestra_baselines.common.agents import keywords
 
-pytestmark = pytest.mark.usefixtures("rules_do_not_change")
+pytestmark = [pytest.mark.usefixtures("rules_do_not_change"), pytest.mark.slow]
 
 PATH = "test/GraphPursuit-Path-v0"
 palaestra.register(PATH, "palaestra.games.pursuit.graph_pursuit:game", family="test", graph="grid:3x3")

@@ -17,6 +17,8 @@ from palaestra import registry
 from palaestra.cli.measure import Benchmark, Timing
 from palaestra.games.pursuit.graphs import class_of, read
 
+pytestmark = pytest.mark.slow
+
 
 def played(per_second: float, size: float = 4096) -> Timing:
     return Timing(size / per_second, size / per_second, size)

@@ -12,6 +12,8 @@ from palaestra import registry
 from palaestra.adapters.retrieval_server import Server
 from palaestra.cli.measure import Benchmark, Timing
 
+pytestmark = pytest.mark.slow
+
 SMALL: dict[str, Any] = {"passages": 300}
 
 

@@ -34,6 +34,8 @@ from learning.seqwm_figures import (
     TASKS,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_method_is_named_by_its_module_or_by_a_full_name():
     assert figures.method_module("learning.figures") is figures

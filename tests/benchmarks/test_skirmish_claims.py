@@ -20,6 +20,8 @@ from palaestra.evaluation.matches import MATCH
 from palaestra.games.skirmish import games, maps
 from palaestra.games.skirmish.orders import EAST, FIRST, STOP
 
+pytestmark = pytest.mark.slow
+
 
 def table(wins: int, losses: int, draws: int = 0) -> MatchTable:
     results = np.zeros(wins + losses + draws, MATCH)

@@ -22,6 +22,8 @@ from palaestra import registry
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, keywords
 
+pytestmark = pytest.mark.check
+
 BATTLE = "test/Skirmish-3m-v0"
 palaestra.register(BATTLE, "palaestra.games.skirmish.games:battle", family="test", map="3m")
 SMALL = {"evaluations": 2, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400, "matches": 8}

@@ -12,6 +12,8 @@ from measurement import NotHere
 from palaestra import registry
 from palaestra.cli.measure import Benchmark, Timing
 
+pytestmark = pytest.mark.slow
+
 
 def played(per_second: float, size: float = 64) -> Timing:
     return Timing(size / per_second, size / per_second, size)

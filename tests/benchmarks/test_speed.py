@@ -15,6 +15,8 @@ import start_speed
 from measurement import Measurement, NotHere, ReportProgress
 from palaestra.cli import measure
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_missed_bar_is_a_failure_and_an_absent_one_is_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

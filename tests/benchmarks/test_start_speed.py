@@ -12,6 +12,8 @@ import start_speed
 import start_worker
 from processes import ChildError, Installation, start, this_installation
 
+pytestmark = pytest.mark.slow
+
 CARTPOLE = "palaestra/CartPole-v0"
 SIZES = "games.two_team:game"
 BODIES = "palaestra.games.calibration.cartpole:game"

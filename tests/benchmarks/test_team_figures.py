@@ -23,7 +23,7 @@ from palaestra_baselines import fm3q
 from palaestra_baselines.common.many_runs import finished, train_runs
 from palaestra_baselines.common.policy_file import read_policy
 
-pytestmark = pytest.mark.usefixtures("rules_do_not_change")
+pytestmark = [pytest.mark.usefixtures("rules_do_not_change"), pytest.mark.slow]
 
 SMALL = {
     "total_steps": 320,

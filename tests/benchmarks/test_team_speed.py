@@ -9,6 +9,8 @@ from measurement import NotHere
 from palaestra import registry
 from palaestra.cli.measure import Timing
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_batch_plays_all_its_agents_by_actions_from_outside(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(team_speed, "LANES", 8)

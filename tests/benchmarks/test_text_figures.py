@@ -19,6 +19,8 @@ from learning.figures import FigureArgs, write_rows
 from learning.text_figures import ARMS, ASKING, CONTROL, DOT, EXACT, GRPO, MODEL, PATH, PLACES, WRONG
 from palaestra_baselines.common.run_folder import read_rows
 
+pytestmark = pytest.mark.slow
+
 SPEED = {GRPO: 0.08, EXACT: 0.08, MODEL: 0.08, WRONG: 0.05, PATH: 0.16, CONTROL: 0.0}
 """By how much made-up exact match grows in an iteration; 0.1 for other methods."""
 

@@ -158,6 +158,7 @@ def test_a_match_that_is_never_lost_is_truncated_after_500_decisions():
     assert not sim.terminated[0]
 
 
+@pytest.mark.check
 def test_the_default_cart_reaches_no_bound_that_gymnasium_does_not_have():
     sim, rng = started(256), np.random.default_rng(0)
     fastest = np.zeros(2)

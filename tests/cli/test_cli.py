@@ -460,6 +460,7 @@ def test_check_runs_the_real_kit(run):
 # -- doctor ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_doctor_names_versions_cores_and_the_cache(run):
     printed = run("doctor")
     assert printed.code == 0
@@ -486,6 +487,7 @@ def test_doctor_names_what_is_wrong_with_the_cache_and_the_bits(run, monkeypatch
         assert "not used, because others can have written them: b.nbc" in printed.out
 
 
+@pytest.mark.check
 def test_doctor_says_how_to_install_what_is_missing(run, monkeypatch: pytest.MonkeyPatch):
     from importlib.metadata import PackageNotFoundError
 
@@ -500,6 +502,7 @@ def test_doctor_says_how_to_install_what_is_missing(run, monkeypatch: pytest.Mon
     assert 'missing: pip install "palaestra[flight]"' in printed.out
 
 
+@pytest.mark.check
 def test_doctor_fails_without_a_package_that_everything_needs(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("palaestra.cli.doctor.REQUIRED", ("numpy", "a-package-that-does-not-exist"))
     assert run("doctor").code == 1

@@ -295,6 +295,7 @@ def test_an_error_in_a_process_ends_the_other_runs_and_is_raised_here(tmp_path: 
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.check
 @pytest.mark.skipif(os.name == "nt", reason="a process that sleeps is made by a call that Windows lacks")
 def test_trainings_end_with_a_caller_that_is_killed():
     script = (

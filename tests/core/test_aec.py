@@ -91,6 +91,7 @@ def test_where_everybody_acts_all_are_asked_in_every_decision():
         assert (env.rewards, env.terminations, env.truncations, env.infos) == (rewards, ends, cuts, infos)
 
 
+@pytest.mark.check
 def test_a_game_in_turns_asks_one_team_at_a_time():
     env = grid_soccer_v0.env(order="alternating")
     env.reset(seed=1)

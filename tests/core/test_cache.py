@@ -60,6 +60,7 @@ def write(folder: Path, tools: str = TOOLS, extra: str = "", more: str = "") -> 
     (folder / "tools.py").write_text(tools)
 
 
+@pytest.mark.check
 def test_an_edit_elsewhere_is_compiled_anew_and_another_process_compiles_nothing(tmp_path: Path):
     """The second process plays twice: an interpreter that imports the compiler takes as long as a kernel."""
     path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
@@ -194,6 +195,7 @@ def test_games_whose_inner_tuples_have_their_numbers_in_another_order_do_not():
     assert link(games[0]) is not link(games[1])
 
 
+@pytest.mark.check
 def test_without_a_place_to_keep_them_games_are_compiled_with_one_warning(tmp_path: Path):
     write(tmp_path)
     program = """

@@ -237,6 +237,7 @@ def writing_game() -> Game:
     return Game("Writer", (role,), (("x", "f8"),), world=Prices(np.zeros(3)), **hooks)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("interpreted", ["0", "1"])
 def test_a_rule_that_writes_into_the_world_does_not_play(interpreted: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", interpreted)

@@ -57,6 +57,7 @@ def test_rewards_have_the_dtype_of_the_game():
     assert env.compute_reward(np.zeros((2, 2)), np.ones((2, 2))).dtype == np.float64
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("batched", [False, True])
 def test_hindsight_replay_of_sb3_plays_the_id(batched: bool):
     sb3 = pytest.importorskip("stable_baselines3")

@@ -54,12 +54,14 @@ def interpreted() -> dict[str, Any]:
     return json.loads(python(INTERPRETED, *TWINS, NUMBA_DISABLE_JIT="1"))
 
 
+@pytest.mark.check
 @compares
 @pytest.mark.parametrize("name", TWINS)
 def test_the_interpreted_twin_gives_the_same_bits(interpreted: dict[str, Any], name: str):
     assert interpreted[name] == match_hash(name, 120)
 
 
+@pytest.mark.check
 @compares
 def test_a_plain_processor_gives_the_same_bits(tmp_path):
     cartpole = "palaestra.games.calibration.cartpole"
@@ -94,6 +96,7 @@ def test_an_interpreted_simulation_gives_the_bits_of_a_compiled_one(
     assert_the_same_bits(rules(game, 2, autoreset_mode=mode), kind(game, 2, autoreset_mode=mode), 40)
 
 
+@pytest.mark.check
 @compares
 @pytest.mark.parametrize("id", ["palaestra/UcavTrack-v1", "palaestra/UcavPursuit-v1"])
 def test_an_interpreted_batch_beside_an_engine_gives_the_bits_of_a_compiled_one(
@@ -203,6 +206,7 @@ def buy(s, world, actions, rewards, scratch):
     return 0
 
 
+@pytest.mark.check
 @compares
 def test_records_of_the_world_have_attributes_compiled_or_not():
     goods = np.array([(1.5, 2), (4.0, 1)], [("price", "f8"), ("count", "i8")])

@@ -248,6 +248,7 @@ class Machine:
         return contextlib.nullcontext()
 
 
+@pytest.mark.check
 def test_an_interrupted_compilation_begins_anew_with_what_was_not_compiled():
     made: list[dict[str, Any]] = []
 

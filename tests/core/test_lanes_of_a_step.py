@@ -105,6 +105,7 @@ def test_a_python_opponent_is_asked_for_the_lanes_that_move():
     assert (assignment.memory == 2).all()
 
 
+@pytest.mark.check
 def test_workers_move_the_same_lanes():
     one, two = (palaestra.make_batch("palaestra/CartPole-v0", N, workers=workers) for workers in (0, 2))
     rng = np.random.default_rng(1)
@@ -130,6 +131,7 @@ def test_a_vector_environment_takes_the_lanes_as_an_option():
         envs.step(np.zeros(N, int), options={"reset_mask": SOME})
 
 
+@pytest.mark.check
 def test_a_codec_is_asked_for_the_lanes_that_move():
     envs: Any = gymnasium.make_vec(
         "palaestra/GraphPursuit-v0", num_envs=2, control="evader", observation="nodes", codec="graph"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ def same(mine: np.ndarray, its: np.ndarray) -> None:
     assert np.ascontiguousarray(mine).tobytes() == np.ascontiguousarray(its).tobytes()
 
 
+@pytest.mark.check
 @settings(max_examples=150)
 @given(games(), st.integers(0, 2**32))
 def test_packing_a_record_is_slicing_the_corner_of_each_field(game: Game, seed: int):

@@ -21,7 +21,7 @@ from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Choice, Field, Game, Role
 from palaestra.games.calibration import cartpole
 
-pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+pytestmark = [pytest.mark.skipif(jit_disabled(), reason="nothing is compiled"), pytest.mark.check]
 
 
 @pytest.fixture

@@ -197,6 +197,7 @@ def test_a_script_that_says_nothing_does_nothing():
         assert not sim.actions["guard"]["move"][:, 1].any()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("strength", "share"), [("1", 1.0), ("0.75", 0.75), ("0", 0.0)])
 def test_a_script_of_some_strength_takes_that_share_of_its_decisions(strength: str, share: float):
     sim = started(f"idler:{strength}", 256, RAID)

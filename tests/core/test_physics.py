@@ -421,6 +421,7 @@ def workers(request) -> Iterator[ProcessSimulation]:
     sim.close()
 
 
+@pytest.mark.check
 def test_workers_play_save_and_load_the_same_bits(workers):
     here = make(workers.game, 5)
     for sim in (workers, here):

@@ -78,6 +78,7 @@ def test_a_game_is_found_as_long_as_somebody_holds_it(monkeypatch: pytest.Monkey
     assert again(held) is held is make(from_words, {"words": "held"})
 
 
+@pytest.mark.check
 def test_a_game_that_nobody_holds_is_let_go(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(factories, "MOST_GAMES", 1)
     calls = []

@@ -110,6 +110,7 @@ def aec_env(id: str, **keywords: Any) -> Iterator[Any]:
         env.step(None if last[2] or last[3] else env.action_space(agent).sample(last[4].get("action_mask")))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_a_representation_shows_on_all_faces_is_what_it_was(name: str):
     id, keywords, wanted = SHOWN[name]

@@ -11,6 +11,8 @@ from games.play import python
 import palaestra
 from palaestra.core.compile.linker import jit_disabled
 
+pytestmark = pytest.mark.check
+
 PLAY = """
 import sys
 

@@ -164,6 +164,7 @@ def test_a_refused_word_leaves_no_simulation_open(face: str, words: dict[str, An
     assert len(closed) == 1
 
 
+@pytest.mark.check
 def test_a_wrong_player_is_refused_before_processes_are_started(monkeypatch: pytest.MonkeyPatch):
     def no_processes(method: str) -> Any:
         raise AssertionError("a process is about to be started")

@@ -289,6 +289,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.check
 @posix
 def test_the_child_of_a_fork_can_neither_use_nor_end_the_workers_of_its_parent():
     *refused, first, second, third = python(FORK).splitlines()

@@ -53,6 +53,7 @@ def assert_same(pair: tuple[ProcessSimulation, KernelSimulation]) -> None:
     np.testing.assert_array_equal(there.state(), here.state())
 
 
+@pytest.mark.check
 def test_workers_do_not_change_a_bit(pair):
     for seed in range(60):
         play(pair, 1, seed)
@@ -114,6 +115,7 @@ def test_there_are_no_more_workers_than_lanes_and_at_least_one():
         ProcessSimulation(GAME, 2, workers=0)
 
 
+@pytest.mark.check
 def test_a_dead_worker_is_named_and_everything_is_freed():
     sim = ProcessSimulation(GAME, 1, workers=3, compiled=False)
     assert len(sim.processes) == 1

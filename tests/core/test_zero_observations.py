@@ -22,6 +22,7 @@ def lanes_of(rows: np.ndarray) -> list[float]:
     return rows[0, 0].tolist()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
 def test_every_decision_starts_from_zero(mode: Any, compiled: bool):
@@ -46,6 +47,7 @@ def test_large_observations_start_from_zero_too(monkeypatch: pytest.MonkeyPatch)
     test_every_decision_starts_from_zero("same_step", compiled=False)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("how", [{"threads": 2}, {"workers": 2, "compiled": False}])
 def test_threads_and_workers_start_from_zero_too(how: dict[str, Any]):
     with contextlib.closing(palaestra.make_batch(LAMP, 4, **how)) as sim:

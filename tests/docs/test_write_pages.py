@@ -166,6 +166,7 @@ def test_the_page_of_a_factory_names_every_preset_and_all_that_any_of_them_has(p
             assert f"`{name}`" in text
 
 
+@pytest.mark.check
 def test_a_preset_stands_in_the_table_with_its_keywords_and_sizes():
     text = pages.shared_page(*registry.page_of(SMALL))
     assert text.startswith("# GridSoccer\n")
@@ -230,6 +231,7 @@ def test_a_factory_has_one_picture_of_its_first_preset(rings: dict[str, Row], tm
     assert 'href="../../docs/environments/Ring.md"' in docs.gallery_table(tmp_path)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", docs.gallery.SHEETS)
 def test_a_sheet_shows_the_pictures_that_are_in_the_tree(name: str):
     image = pytest.importorskip("PIL.Image")

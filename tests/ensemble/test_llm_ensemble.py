@@ -211,6 +211,7 @@ def test_scripts_are_ordered_by_their_strength() -> None:
     assert tuple(STRENGTHS) == registry.make_game(ONE)[0].scripts
 
 
+@pytest.mark.check
 def test_scripts_of_single_experts_write_what_these_propose() -> None:
     for k in range(K):
         sim = make_batch(EXPERTS, 256, autoreset_mode="off", opponents={"expert": f"static_{k}"})

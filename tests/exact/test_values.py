@@ -84,6 +84,7 @@ def test_littmans_soccer_is_worth_what_is_known(soccer):
     assert soccer.start_value == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.check
 def test_in_alternating_order_a_deterministic_policy_is_optimal():
     solution = solve(SOCCER, order="alternating")
     assert len(solution.without_pure_saddle) == 0

@@ -9,10 +9,11 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from palaestra import registry
 from palaestra.core.compile.linker import Kernel, jit_disabled, link
@@ -23,6 +24,13 @@ from palaestra.game import Choice, Game, Role
 
 COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_game", "duel", "pitch")
 """Games of this folder that `make test` compiles beforehand."""
+OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
+FIRST_OF_FAMILIES = {registry.ROWS[id].family: id for id in reversed(OURS)}.values()
+
+
+def by_tier(ids: Iterable[str] = OURS) -> list[Any]:
+    """Ids for `pytest.mark.parametrize`: `make test` takes the first of each family, `make check` the others too."""
+    return [id if id in FIRST_OF_FAMILIES else pytest.param(id, marks=pytest.mark.check) for id in ids]
 
 
 def simulation(game: Game, num_envs: int = 1, *, compiled: bool | None = None, **options: Any) -> Simulation:

@@ -150,6 +150,7 @@ def check_that_refuses(*refused: str) -> Any:
     return check
 
 
+@pytest.mark.check
 def test_a_check_of_all_ids_names_those_that_fail_and_expects_the_refusals_that_are_declared(monkeypatch):
     monkeypatch.setattr(trials, "TRIALS", made := [])
     ids = ("a/1", "a/2", "a/3")

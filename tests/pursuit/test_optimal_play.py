@@ -26,6 +26,7 @@ NAMES = [f"{graph} {pursuers} {' '.join(rules)}".strip() for graph, pursuers, ru
 PAIRS = [(name, OPTIMAL) for name in SCRIPTS["pursuer"]] + [(OPTIMAL, name) for name in SCRIPTS["evader"]]
 
 
+@pytest.mark.check
 @compiles
 @pytest.mark.parametrize(("graph", "pursuers", "rules"), PLAYED, ids=NAMES)
 def test_optimal_sides_end_as_solved_from_every_start_and_no_script_does_better(

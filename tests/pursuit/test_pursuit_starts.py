@@ -48,6 +48,7 @@ def test_pursuers_stand_anywhere_and_the_evader_on_any_node_without_one():
     assert are_about_equal(counts[~np.eye(9, dtype=bool)])
 
 
+@pytest.mark.check
 @compiles
 @pytest.mark.parametrize("pursuers", [1, 2, 3])
 def test_a_free_node_is_drawn_as_one_of_those_that_all_are_looked_at_for(pursuers: int):
@@ -106,6 +107,7 @@ def test_no_evader_starts_where_it_is_captured_at_once_or_at_an_exit():
     assert (hops.min(axis=1) <= 2).any(), "one of them may be near"
 
 
+@pytest.mark.check
 @compiles
 @pytest.mark.parametrize(("graph", "pursuers"), [("petersen", 2), ("cycle:12", 1), ("torus:4x4", 2)])
 def test_winnable_starts_are_those_from_which_the_pursuers_win(graph: str, pursuers: int):
@@ -116,6 +118,7 @@ def test_winnable_starts_are_those_from_which_the_pursuers_win(graph: str, pursu
     assert (times[tuple(plain[:, : pursuers + 1].T)] < 0).any()
 
 
+@pytest.mark.check
 @compiles
 def test_where_no_draw_of_pursuers_is_winnable_they_start_where_they_win():
     rules: dict[str, Any] = {"need": 3, "radius": 0}

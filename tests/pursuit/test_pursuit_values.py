@@ -15,6 +15,7 @@ GAMMA = 0.9
 ALTERNATING = [("path:4", 1, ()), ("cycle:9", 1, (4,)), ("path:6", 2, (0,)), ("grid:3x3", 2, ())]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("graph", "pursuers", "exits"), ALTERNATING)
 def test_values_of_alternating_moves_are_those_of_capture_and_escape_times(graph: str, pursuers: int, exits: Any):
     solution = exact.solve(ID, GAMMA, graph=graph, pursuers=pursuers, exits=list(exits), order="alternating")

@@ -133,6 +133,7 @@ PLAYED: list[tuple[str, int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("name", "k", "rules"), PLAYED, ids=[row[0] for row in PLAYED])
 def test_optimal_play_lasts_as_long_as_solved_and_nobody_beats_it(name: str, k: int, rules: dict[str, Any]):
     """From every position each side's move keeps its time, and no move of the other side gains on it."""

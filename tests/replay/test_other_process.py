@@ -11,7 +11,7 @@ from testing.handed_on import problems, write
 
 from palaestra import registry
 
-pytestmark = pytest.mark.usefixtures("rules_do_not_change")
+pytestmark = [pytest.mark.usefixtures("rules_do_not_change"), pytest.mark.check]
 
 MOST_BYTES = 2048
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]

@@ -200,6 +200,7 @@ def test_letters_have_the_widths_that_pillow_gives_them():
     assert drawn.letters[13].keys() == set(words)
 
 
+@pytest.mark.check
 def test_pictures_of_engines_are_files_and_equal_ones_are_stored_once():
     pytest.importorskip("mujoco", reason="needs the extra palaestra[robots]")
     header, blocks = read(make_page(record("palaestra/QuadGate2-v0", seed=1, horizon=2)))

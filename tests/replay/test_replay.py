@@ -520,6 +520,7 @@ def test_a_gif_of_a_long_match_or_a_slow_game_is_faster_than_its_clock(decisions
     assert gif_speed(decisions, fps) == speed
 
 
+@pytest.mark.check
 def test_a_gif_ends_with_the_match_of_its_lane_and_tells_its_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     image = pytest.importorskip("PIL.Image")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")

@@ -11,6 +11,8 @@ import pytest
 from palaestra import make_batch, registry
 from palaestra.games.robots import hand_open, hand_parts
 
+pytestmark = pytest.mark.check
+
 mujoco = pytest.importorskip("mujoco")
 
 THINGS = dict(hand_open.TASKS)

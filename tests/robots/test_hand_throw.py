@@ -20,6 +20,8 @@ from palaestra.replay import load, verify
 from palaestra.replay.provenance import engine_key
 from palaestra.testing import check
 
+pytestmark = pytest.mark.check
+
 mujoco = pytest.importorskip("mujoco")
 
 ID = "palaestra/HandOver-v0"

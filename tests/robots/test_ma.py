@@ -45,6 +45,7 @@ def test_the_table_is_that_of_the_model(robot: str):
         assert sorted(joint for part in parts for joint in part) == sorted(joints)
 
 
+@pytest.mark.check
 def test_an_agent_drives_its_own_joints_and_sees_those_next_to_them():
     sim = batch("ant")
     position, velocity = np.arange(15) / 10, np.arange(14) / 100
@@ -72,6 +73,7 @@ def test_rewards_are_speed_less_effort_and_all_are_paid_alike():
     assert sim.info["reward_forward"] + sim.info["reward_control"] == pytest.approx(sim.rewards[:, 0], rel=1e-5)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("robot", "position"),
     [
@@ -91,6 +93,7 @@ def test_a_robot_that_has_fallen_ends_the_match_and_is_not_paid_for_its_health(r
         assert (sim.info["end_reason"].item() == ma.FALLEN) is falls
 
 
+@pytest.mark.check
 def test_the_sparse_reward_pays_each_milestone_once():
     sim = batch("hopper", reward="sparse")
     start = np.array(ma.ROBOTS["hopper"].start)
@@ -102,6 +105,7 @@ def test_the_sparse_reward_pays_each_milestone_once():
     assert paid == [0.0, 1.0, 0.0, 0.0, 2.0, 0.0]
 
 
+@pytest.mark.check
 def test_starts_are_noisy_as_in_gymnasiums_tasks():
     for robot, kind in ma.ROBOTS.items():
         sim = batch(robot, 4096)

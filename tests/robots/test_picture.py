@@ -13,6 +13,8 @@ from palaestra import make_batch
 from palaestra.games.robots import ma
 from palaestra.games.robots.picture import cast, picture
 
+pytestmark = pytest.mark.check
+
 mujoco = pytest.importorskip("mujoco")
 
 PROGRAM = """

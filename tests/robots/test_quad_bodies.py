@@ -15,6 +15,8 @@ from palaestra.games.robots import menagerie, quad_parts, quad_sight
 from palaestra.games.robots.quadruped import LEGS, OWN, PARTS, RANGES_RAD, add_quadruped, quad_spec
 from palaestra.pages import page
 
+pytestmark = pytest.mark.check
+
 mujoco = pytest.importorskip("mujoco")
 
 ID = "palaestra/QuadGate2-v0"

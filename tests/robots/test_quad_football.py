@@ -13,6 +13,8 @@ from palaestra.core.compile.linker import link
 from palaestra.evaluation import evaluate
 from palaestra.games.robots import quad_football
 
+pytestmark = pytest.mark.check
+
 pytest.importorskip("mujoco")
 
 ONE, TWO = "palaestra/QuadFootball1v1-v0", "palaestra/QuadFootball2v2-v0"

@@ -14,6 +14,8 @@ from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
 from palaestra.games.robots import quad_box, quad_parts, quad_shepherd, quadruped
 
+pytestmark = pytest.mark.check
+
 pytest.importorskip("mujoco")
 
 SHEPHERD, BOX = "palaestra/QuadShepherd-v0", "palaestra/QuadPushBox-v0"

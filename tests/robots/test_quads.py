@@ -14,6 +14,8 @@ from palaestra.evaluation import evaluate
 from palaestra.games.robots import quad_gate, quad_parts, quad_sight, quad_sumo, quadruped
 from palaestra.games.robots.quadruped import JOINTS, POSITIONS, RANGES_RAD, STIFFNESS, TORQUES_NM, VELOCITIES
 
+pytestmark = pytest.mark.check
+
 mujoco = pytest.importorskip("mujoco")
 
 GATE, BOX, SUMO = "palaestra/QuadGate2-v0", "palaestra/QuadPushBox-v0", "palaestra/QuadSumo-v0"

@@ -97,6 +97,7 @@ def test_a_piece_that_kills_every_process_is_named():
     assert tasks.calls == MOST_LOSSES + 1
 
 
+@pytest.mark.check
 def test_a_thousand_processes_cost_little_to_serve(tmp_path):
     """Matches by 1,000 simulated processes, a piece a second each: at most 5 % of their work, and 500 MB."""
     pieces = pieces_of(0, 7, (2_500_000, 2_500_000))

@@ -21,6 +21,8 @@ from palaestra.games.search import DenseIndex, dense
 from palaestra.games.search.search_qa import game
 from palaestra.testing import check
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/SearchQA-Fictional-v0"
 SIZE = 32
 TEXTS = ["the cat sat", "a dog barks", "the cat sat", "birds sing", ""]

@@ -178,6 +178,7 @@ def test_answers_that_nobody_reads_take_little_memory(connect: Connect):
         assert tracemalloc.get_traced_memory()[1] < 16 * 3 * 2**20
 
 
+@pytest.mark.check
 def test_large_bodies_wait_for_each_other_and_small_ones_do_not(
     index: Index, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ):

@@ -40,6 +40,7 @@ def decide(sim: Any, *orders: int) -> None:
 # --- fair sides ---
 
 
+@pytest.mark.check
 @compiles
 def test_mirrored_matches_are_the_mirror_image_and_every_reward_is_the_opposite():
     wanted = ["mirror_symmetry_holds", "zero_sum_is_exact"]
@@ -194,6 +195,7 @@ def test_a_wrong_keyword_is_named(keywords: dict[str, Any], reason: str):
         games.duel(**keywords)
 
 
+@pytest.mark.check
 def test_sides_whose_kinds_stand_in_another_order_in_the_file_are_alike_too():
     assert maps.load("MMM").red.units != maps.load("MMM").blue.units
     assert games.is_mirrored(maps.load("MMM"))

@@ -98,6 +98,7 @@ def test_melee_units_walk_past_opponents_to_places_of_their_own(tmp_path: Path):
     assert orders(sim, "nearest")[:3] == [at_red(0), at_red(0), at_red(0)]
 
 
+@pytest.mark.check
 def test_every_script_of_red_plays_as_the_mirrored_script_of_blue(tmp_path: Path):
     kinds = ["marine", "stalker", "zealot", "medivac", "baneling", "marine"]
     random = np.random.default_rng(5)

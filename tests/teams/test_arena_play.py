@@ -13,6 +13,8 @@ from palaestra.evaluation import MatchTable, evaluate
 from palaestra.games.teams import arena_map
 from palaestra.games.teams.arena_moves import NOWHERE
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/ArenaDuel2v2-v0"
 
 

@@ -6,6 +6,8 @@ from games.points import RIGHT, STAY, assert_mirror_goes_on_as_mirror, placed, p
 
 from palaestra.games.teams import reference, speaker_listener, spread
 
+pytestmark = pytest.mark.check
+
 SPREAD, SPARSE_SPREAD = spread.game(), spread.game(reward="sparse")
 REFERENCE, SPEAKER = reference.game(), speaker_listener.game()
 KINDS = {

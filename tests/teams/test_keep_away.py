@@ -6,6 +6,8 @@ from games.points import STAY, assert_mirror_goes_on_as_mirror, placed, played_o
 
 from palaestra.games.teams import keep_away
 
+pytestmark = pytest.mark.check
+
 DISCRETE, CONTINUOUS = keep_away.game(), keep_away.game(actions="continuous")
 SPARSE = keep_away.game(reward="sparse")
 BOTH_ACTIONS = pytest.mark.parametrize(

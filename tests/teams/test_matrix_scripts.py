@@ -8,6 +8,8 @@ import pytest
 from palaestra.evaluation import evaluate
 from palaestra.games.teams import matrix
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/TeamMatrix-v0"
 TABLES = matrix.TABLES
 STRENGTHS = ("maximin:0", "maximin:0.25", "maximin:0.5", "maximin:0.75", "maximin")

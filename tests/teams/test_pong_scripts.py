@@ -50,6 +50,7 @@ def test_a_tracker_aims_between_opponents_that_stand_at_both_edges():
     assert chosen(sim, "tracker")[FRONT] == DOWN
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("players", [1, 2])
 def test_trackers_lose_no_point_to_random_players(players: int):
     sim = played_out(pong.game(players), 256, compiled=True, red="tracker", blue="random")

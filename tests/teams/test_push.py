@@ -8,6 +8,8 @@ from games.points import LEFT, RIGHT, STAY, assert_mirror_goes_on_as_mirror, pla
 from palaestra.evaluation import evaluate
 from palaestra.games.teams import push
 
+pytestmark = pytest.mark.check
+
 DISCRETE, CONTINUOUS, SPARSE = push.game(), push.game(actions="continuous"), push.game(reward="sparse")
 BOTH_ACTIONS = pytest.mark.parametrize(
     "game", [DISCRETE, pytest.param(CONTINUOUS, marks=pytest.mark.slow)], ids=["discrete", "continuous"]

@@ -51,6 +51,7 @@ def canonical(game: Any, following: np.ndarray) -> np.ndarray:
     return np.where(following < 0, -1, numbers.reshape(following.shape))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_positions_that_are_alike_have_equal_outcomes(game: Any):
     some = np.random.default_rng(0).integers(game.enumeration.positions, size=6)
@@ -97,6 +98,7 @@ def test_the_side_with_the_ball_at_kick_off_can_guarantee_zero_at_most_without_m
     np.testing.assert_allclose(minimax[number], np.where(red, 0.295245, 0.0), atol=1e-9)
 
 
+@pytest.mark.check
 def test_alternating_two_against_two_is_worth_playing():
     """With a mouth that two defenders can stand in, every kick-off would be worth nothing."""
     game = GAMES["pairs in turn"]

@@ -14,6 +14,8 @@ from palaestra.evaluation import MatchTable, evaluate
 from palaestra.evaluation.matches import play_pair
 from palaestra.games.teams import soccer
 
+pytestmark = pytest.mark.check
+
 IDS = tuple(f"palaestra/{name}-v0" for name in ("GridSoccer", *(f"TeamGridSoccer-{n}" for n in ("3x3", "3x4", "4x5"))))
 SINGLES: Any = soccer.game()
 PAIRS: Any = soccer.game(4, 5, 2)

@@ -145,6 +145,7 @@ def test_rewards_add_up_to_zero_in_every_step():
 GAMES = {"three on one": tag.game(), "two on two": PAIRS, "continuous": FORCES, "sparse": SPARSE}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
 def test_chasers_catch_random_runners_and_runners_escape_random_chasers(game):
     caught = played_out(game, 128, compiled=True, red="default", blue="random")

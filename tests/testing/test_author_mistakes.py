@@ -26,7 +26,7 @@ from palaestra.cli import main
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import jit_disabled
 
-pytestmark = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+pytestmark = [pytest.mark.skipif(jit_disabled(), reason="nothing is compiled"), pytest.mark.check]
 
 MOST_LINES = 12
 RULES = """

@@ -5,6 +5,8 @@ from games import body_game
 
 from palaestra.testing import check
 
+pytestmark = pytest.mark.check
+
 IDS = ("tests/Body-v0", "tests/BodyCompiled-v0")
 
 

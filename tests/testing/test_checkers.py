@@ -16,6 +16,7 @@ import gymnasium
 import numpy as np
 import pettingzoo.test  # noqa: F401 (it loads the module that is patched below)
 import pytest
+from games.play import OURS, by_tier
 from gymnasium import spaces
 
 from palaestra import registry
@@ -24,7 +25,6 @@ from palaestra.game import Choice, Game
 from palaestra.pages import forms_of
 from palaestra.testing import Subject, check
 
-OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 FIRST = list({registry.ROWS[id].factory: id for id in reversed(OURS)}.values())
 """The first id of each factory."""
 CHECKERS = ("gymnasium_check_env", "pettingzoo_parallel_api_test", "pettingzoo_api_test", "pettingzoo_seed_tests")
@@ -94,7 +94,7 @@ def play_legally(env: Any) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("id", OURS)
+@pytest.mark.parametrize("id", by_tier())
 def test_masked_samples_of_an_id_are_legal_and_its_results_pass_the_passive_checker(id: str):
     try:
         play_legally(gymnasium.make(id))
@@ -102,7 +102,7 @@ def test_masked_samples_of_an_id_are_legal_and_its_results_pass_the_passive_chec
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("id", FIRST)
+@pytest.mark.parametrize("id", by_tier(FIRST))
 def test_the_form_of_many_parts_passes_the_checkers(id: str, monkeypatch: pytest.MonkeyPatch):
     keywords: dict[str, Any] = {"observation": "dict", "mask": "obs"}
     try:
@@ -112,6 +112,7 @@ def test_the_form_of_many_parts_passes_the_checkers(id: str, monkeypatch: pytest
     passes(id, monkeypatch, **keywords)
 
 
+@pytest.mark.check
 def test_so_does_a_graph(monkeypatch: pytest.MonkeyPatch):
     passes("palaestra/GraphPursuit-v0", monkeypatch, observation="nodes", codec="graph", control="evader")
 

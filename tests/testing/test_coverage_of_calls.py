@@ -19,6 +19,8 @@ from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.run.simulation import Simulation
 from palaestra.testing import Report, check
 
+pytestmark = pytest.mark.check
+
 CLASSES = (Simulation, GameEnv, GameVectorEnv, GameParallelEnv, GameAECEnv)
 NOT_FOR_USERS = {
     "Simulation(allocate=)": "memory of worker processes",

@@ -19,6 +19,7 @@ def test_there_is_a_fault_for_every_check(name: str):
     assert name in {fault.check for fault in FAULTS}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "fault",
     [pytest.param(f, id=f"{f.check}: {f.about}", marks=[pytest.mark.slow] * (f.check in SLOW)) for f in FAULTS],

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from games.play import OURS, by_tier
 from testing.planting import DUEL, SPOKEN, TUG
 
 import golden
@@ -14,7 +15,6 @@ from palaestra.testing import CheckError, Skipped, playthrough
 from palaestra.testing.playthroughs import MOST_LINES
 
 FOLDER = Path(__file__).parents[1] / "golden"
-OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 
 
 def needs_package(id: str) -> None:
@@ -22,7 +22,7 @@ def needs_package(id: str) -> None:
         pytest.skip(f"an optional package of {id} is missing")
 
 
-@pytest.mark.parametrize("id", OURS)
+@pytest.mark.parametrize("id", by_tier())
 def test_an_id_plays_as_recorded(id: str):
     needs_package(id)
     try:

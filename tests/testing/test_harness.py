@@ -214,6 +214,7 @@ def reset_with_an_idle_agent(s, world):
     s.acting[1] = 0
 
 
+@pytest.mark.check
 def test_pettingzoos_test_of_cycles_is_left_out_where_an_agent_is_never_asked():
     register("test/Idle-v0", lambda: replace(duel.game(), reset=reset_with_an_idle_agent), family="test")
     result = check("test/Idle-v0", only=["pettingzoo_max_cycles_test"]).results[0]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pytest
+
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Field, Game
 from palaestra.games.teams import pong
 from palaestra.testing import CHECKS, Subject
 from palaestra.testing.checks.mirror_checks import partners
 from palaestra.testing.harness import Result, run_one
+
+pytestmark = pytest.mark.check
 
 PONG = "palaestra/TeamPong-v0"
 

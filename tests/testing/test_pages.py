@@ -235,6 +235,7 @@ def test_info_as_json_holds_rewards_parameters_and_render_modes(capsys: pytest.C
 # -- the conformance kit -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_a_subject_hands_each_face_the_keywords_that_it_takes():
     subject = Subject(COURIERS, observation="nearest", fixed_agents=True, control="blue", mask=None)
     assert [f.name for f in subject.game.roles[0].observation] == ["nearest_m"]

@@ -59,6 +59,7 @@ def _written(sim: Simulation) -> dict[str, Any]:
     return {name: sim.states[name] for name, *_ in sim.game.state} | {"chosen": sim.buffers.action_words}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", QUICK)
 def test_every_script_plays_alike(name: str):
     assert_scripts_play_alike(f"palaestra/{name}", {}, most=2)

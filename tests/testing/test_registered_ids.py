@@ -3,18 +3,18 @@
 import warnings
 
 import pytest
+from games.play import OURS, by_tier
 
 from palaestra import registry
 from palaestra.core.compile.linker import link
 from palaestra.testing import check, levels
 
-OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 LIKE_ANOTHER = ("QuadGate", "QuadShepherd", "QuadSumo", "QuadFootball", "HandOpen")
 """Pages whose games are made by the function of another page, with other rules."""
 FIRST = [rows[0].id for page, rows in registry.pages() if page.name not in LIKE_ANOTHER]
 """One id of each other page."""
 MANY = 40
-"""Agents from which on the fast tests check an id as a preset, in less time; `make check` checks it in full."""
+"""Agents from which on the fast tests check an id as a preset, in less time; `make nightly` checks it in full."""
 OF_A_KERNEL = (
     "compiled_rules_equal_plain_python",
     "lanes_equal_single_envs",
@@ -24,7 +24,7 @@ OF_A_KERNEL = (
     "threads_do_not_change_results",
     "zero_sum_is_exact",
 )
-"""Checks for an id that is none of these; `make check` makes all of them on every kernel."""
+"""Checks for an id that is none of these; `make nightly` makes all of them on every id."""
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,7 @@ def level_of() -> dict:
     return levels(OURS)
 
 
+@pytest.mark.check
 def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
     presets = {id for id, level in level_of.items() if level == "preset"}
     kernel_of = {id: link(registry.make_game(id)[0]) for id in OURS}
@@ -43,6 +44,7 @@ def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
     assert levels(["palaestra/UcavDogfight-v1"]) == {"palaestra/UcavDogfight-v1": "fast"}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("id", OURS)
 def test_an_id_passes_the_conformance_kit(id: str, level_of: dict):
     try:
@@ -55,7 +57,7 @@ def test_an_id_passes_the_conformance_kit(id: str, level_of: dict):
     assert report.passed, str(report)
 
 
-@pytest.mark.parametrize("id", OURS)
+@pytest.mark.parametrize("id", by_tier())
 def test_an_id_makes_no_warning(id: str):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

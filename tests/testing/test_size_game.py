@@ -19,6 +19,7 @@ SIZES = (  # decisions, keywords: rules in plain Python take long where agents a
 PLAYERS = (None, {"red": "shared_plan", "blue": "nearest"}, {"red": "random", "blue": "mix"})
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("id", "level"), [("tests/Couriers-v0", "fast"), ("tests/Couriers-3-v0", "preset")])
 def test_a_size_passes_the_kit(id: str, level: Level):
     report = check(id, level)
@@ -51,6 +52,7 @@ def test_a_size_beyond_the_capacity_is_refused(name: str, value: int):
         size_game.game(**{name: value})
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="compares with compiled kernels")
 @pytest.mark.parametrize(("decisions", "sizes"), SIZES, ids=lambda given: f"{given}")
 def test_the_interpreted_twin_gives_the_same_bits_at_every_size(decisions: int, sizes: dict[str, int]):

@@ -138,6 +138,7 @@ def test_equal_matches_give_equal_files_that_begin_as_tacview_wants(tmp_path: Pa
     )
 
 
+@pytest.mark.check
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")) | st.just("\n") | st.just(",")))
 def test_any_text_survives_but_for_backslashes(tmp_path_factory: pytest.TempPathFactory, text: str):
     path = tmp_path_factory.getbasetemp() / "text.acmi"

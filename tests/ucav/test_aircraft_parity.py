@@ -475,6 +475,7 @@ def terms_of_the_aerodynamics(source: str) -> list[str]:
     return [name for name in names if "gear_gear_pos" not in re.findall(rf"^    {name} = .*$", source, re.MULTILINE)[0]]
 
 
+@pytest.mark.check
 def test_a_missing_term_of_the_aerodynamics_is_seen(source):
     """40 aircraft: two seconds."""
     names = terms_of_the_aerodynamics(source)

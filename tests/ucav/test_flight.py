@@ -20,6 +20,8 @@ pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flig
 from palaestra.games.ucav.aircraft import generated
 from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
 
+pytestmark = pytest.mark.check
+
 TRACK, DOGFIGHT = "palaestra/UcavTrack-v1", "palaestra/UcavDogfight-v1"
 
 

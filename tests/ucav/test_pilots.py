@@ -19,6 +19,8 @@ from palaestra.games.ucav.dogfight import BLUE, RED
 from palaestra.games.ucav.geometry import antenna_train_angle_rad, rotate_to_body
 from palaestra.games.ucav.limits import INSTANT_LOAD_G, SUSTAINED_LOAD_G
 
+pytestmark = pytest.mark.check
+
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 
 STICK, MACRO = dogfight.game(engine="jsbsim"), dogfight.game(commands="macro", engine="jsbsim")

@@ -361,6 +361,7 @@ def test_a_film_ends_with_the_last_record():
     assert len(list(film(*make_flight(count=3)))) == 3
 
 
+@pytest.mark.check
 def test_a_film_of_a_fight_is_small(tmp_path: Path):
     records = make_fight(21)
     for k in range(2):

@@ -288,6 +288,7 @@ def test_a_game_that_does_not_exist_is_refused(keywords):
         track.game(**keywords)
 
 
+@pytest.mark.check
 def test_the_physics_may_run_faster():
     sim = make_sim(1, physics_hz=120)
     sim.reset(seed=0)

@@ -14,6 +14,8 @@ import palaestra
 from palaestra.games.ucav.geometry import GRAVITY_MPS2
 from palaestra.testing.checks.mirror_checks import walk
 
+pytestmark = pytest.mark.check
+
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 
 V0, V1 = "palaestra/UcavDogfight-v0", "palaestra/UcavDogfight-v1"

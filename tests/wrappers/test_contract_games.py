@@ -88,6 +88,7 @@ def step(env: Any) -> Any:
     return env.step({a: np.zeros(env.action_space(a).shape, space.dtype) for a in env.agents})
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("observation", ["flat", "dict", "nearest", "nearest:dict"])
 def test_sides_are_swapped_in_every_representation(observation: str):
     env = SwapSides(COURIERS, observation=observation, mask="obs")

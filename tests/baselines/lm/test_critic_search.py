@@ -87,6 +87,7 @@ def test_a_noisy_critic_errs_as_often_as_it_says():
     assert (run.labels(rollout) == 0).equal(rollout.labels == 0)
 
 
+@pytest.mark.check
 def test_the_bundled_critic_labels_matches_that_it_has_not_seen():
     notes = read_policy(palaestra_assets.path(critics.FILE))[1]
     assert set(notes["figures"]) == {"shortcut", "early", "noisy"}

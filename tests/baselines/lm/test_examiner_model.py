@@ -35,6 +35,8 @@ from palaestra_baselines.common.lm.name_tokens import ASK, BOS, END, FIRST_NAME,
 from palaestra_baselines.common.lm.privileged import facts_of
 from palaestra_baselines.common.lm.rollouts import UNSAID
 
+pytestmark = pytest.mark.check
+
 QUESTIONS, STUDENTS = 6, 4
 SEEDS = np.arange(QUESTIONS, dtype=np.uint64)
 SMALL: dict[str, Any] = {

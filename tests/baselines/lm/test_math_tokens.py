@@ -75,6 +75,7 @@ def test_turns_come_back_and_nothing_is_said_behind_a_mark(batch: tuple[Simulati
     assert tokens.is_complete([FIRST_WORD] * tokens.turn_size)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("id", [ARITH, "palaestra/MathText-Algebra-v0"])
 @pytest.mark.parametrize("split", ["train", "long"])
 def test_worked_solutions_are_right_at_both_paces(id: str, split: str):

@@ -116,6 +116,7 @@ def test_the_teacher_is_a_moving_average_of_the_student(run: pi_play.Run, rollou
     assert any((a != b).any() for a, b in zip(start.parameters(), run.teacher.parameters(), strict=True))
 
 
+@pytest.mark.check
 def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path: Path):
     settings = {**SMALL, "groups": 1, "total_steps": 45, "evaluations": 3, "questions": 1}
     whole = pi_play.train(pi_play.Args(**settings, directory=tmp_path / "whole"))

@@ -90,6 +90,7 @@ def test_tokens_of_a_step_that_is_cut_have_its_domain_and_answers_their_own(toke
     assert set(whole["domain"][:, :24].flat) == {0, 1, 2}
 
 
+@pytest.mark.check
 def test_more_tokens_than_four_steps_have_are_of_longer_solutions():
     domain = recorder.record(("worked", "sums"), 2, 51)["domain"]
     assert (domain[:, :48] < recorder.DOMAINS.index("answer")).all()
