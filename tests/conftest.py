@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()
     gc.set_threshold(20_000)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` runs tests marked ``jitless`` without the compiler alone: one that is skipped there runs nowhere."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1" and sys.platform != "win32":
+        for item in items:
+            names = {mark.name for mark in item.iter_markers()}
+            is_skipped = any(mark.args[:1] == (True,) for mark in item.iter_markers("skipif"))
+            if is_skipped and "jitless" in names and names.isdisjoint(("check", "slow")):
+                raise pytest.UsageError(f"{item.nodeid} is skipped without the compiler: mark it `check` too")
 
 
 # The same examples in every run: a failing test fails everywhere. No deadline: the first call of a kernel compiles it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -33,10 +34,17 @@ MUTATIONS = runner.load_mutations()
 
 
 @functools.cache
-def names_in(path: str) -> set[str]:
-    """Functions and classes of a file."""
+def marks_in(path: str) -> dict[str, set[str]]:
+    """Functions and classes of a file, and the markers of each, those of the whole file among them."""
     tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
-    return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+
+    def marks(*decorators: ast.expr) -> set[str]:  # not those of single parameters
+        return {name for d in decorators for name in re.findall(r"^pytest\.mark\.(\w+)", ast.unparse(d))}
+
+    alone = [n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "pytestmark"]
+    shared = marks(*(d for n in alone for d in (n.elts if isinstance(n, ast.List) else [n])))
+    named = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef))
+    return {n.name: shared | marks(*n.decorator_list) for n in named}
 
 
 def test_mutations_fit_the_code_and_name_tests_that_exist():
@@ -45,7 +53,14 @@ def test_mutations_fit_the_code_and_name_tests_that_exist():
         ast.parse(textwrap.dedent(changed))
         for test in mutation.tests:
             path, _, name = test.partition("::")
-            assert not name or name.partition("[")[0] in names_in(path), str(mutation)
+            assert not name or name.partition("[")[0] in marks_in(path), str(mutation)
+
+
+def test_every_named_test_runs_in_make_test_or_make_check():
+    for mutation in MUTATIONS:
+        for path, _, name in (test.partition("::") for test in mutation.tests):
+            marks = marks_in(path)[name.partition("[")[0]] if name else set().union(*marks_in(path).values())
+            assert marks.isdisjoint(("browser", "learning", "peers", "ray", "slow")), str(mutation)
 
 
 def test_there_are_enough_mutations_of_rules_kernels_faces_and_learners():

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from games.play import long_without_the_compiler
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv, CartPoleVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,7 +159,7 @@ def test_a_match_that_is_never_lost_is_truncated_after_500_decisions():
     assert not sim.terminated[0]
 
 
-@pytest.mark.check
+@long_without_the_compiler
 def test_the_default_cart_reaches_no_bound_that_gymnasium_does_not_have():
     sim, rng = started(256), np.random.default_rng(0)
     fastest = np.zeros(2)

@@ -21,7 +21,7 @@ from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Choice, Field, Game, Role, late
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
-pytestmark = pytest.mark.jitless
+pytestmark = [pytest.mark.jitless, pytest.mark.check]
 
 STEP = 3
 

@@ -17,7 +17,7 @@ from palaestra.core.run.kernel import KernelSimulation
 from palaestra.game import Array, Choice, Field, Game, Parameter, Role, native
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
-pytestmark = pytest.mark.jitless
+pytestmark = [pytest.mark.jitless, pytest.mark.check]
 
 BODY = np.dtype([("position_m", "f8", (3,)), ("speed_mps", "f8"), ("frames", "i8")], align=True)
 ENGINE = np.dtype([("thrust", "f8")], align=True)

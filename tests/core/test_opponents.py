@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import depot, two_team, two_team_homogeneous
-from games.play import all_bytes, idle_actions, random_actions, simulation
+from games.play import all_bytes, idle_actions, long_without_the_compiler, random_actions, simulation
 from games.two_team import FIGHTER, IDLER, RUNNER
 
 from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
@@ -197,7 +197,7 @@ def test_a_script_that_says_nothing_does_nothing():
         assert not sim.actions["guard"]["move"][:, 1].any()
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize(("strength", "share"), [("1", 1.0), ("0.75", 0.75), ("0", 0.0)])
 def test_a_script_of_some_strength_takes_that_share_of_its_decisions(strength: str, share: float):
     sim = started(f"idler:{strength}", 256, RAID)

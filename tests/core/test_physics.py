@@ -65,6 +65,7 @@ def in_the_middle(game: Any, n: int = N, **options: Any) -> Any:
 # -- the twins ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 @pytest.mark.jitless
 @pytest.mark.parametrize(("mode", "dense"), [("next_step", 1), ("same_step", 0)])
 def test_an_engine_outside_and_a_compiled_one_give_the_same_bits(mode, dense):

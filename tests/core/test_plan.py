@@ -100,6 +100,7 @@ def test_the_first_slot_may_have_left():
     assert plans(sim) == [[3, 0], [0, 0]]
 
 
+@pytest.mark.check
 def test_threads_do_not_share_what_was_planned():
     sim = started(8, threads=2, opponents={"red": "mix", "blue": "mix"})
     twin = started(8, opponents={"red": "mix", "blue": "mix"})

@@ -258,6 +258,7 @@ def never_ends(s, world):
     s.x[0] = endless(4)
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="the interpreter can")
 @pytest.mark.parametrize(
     ("reset", "message"),

@@ -100,6 +100,7 @@ def test_a_truncated_match_starts_anew_at_once_and_reports_its_end_reason():
     assert sim.info["end_reason"].tolist() == [0, 0, 0]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "off"])
 def test_threads_see_the_same_ends(mode: Any):
     options = {"autoreset_mode": mode, "parameters": {"ending": [CUT, RULE, NONE], "ends_at": [3, 2, 4]}}

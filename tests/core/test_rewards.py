@@ -58,6 +58,7 @@ def test_rewards_of_ones_own_are_no_zero_sum():
         orchard.game(zero_sum=True)
 
 
+@pytest.mark.check
 def test_one_thread_or_two_pay_the_same():
     sim, twin = paid(started(4, threads=2)), paid(started(4))
     np.testing.assert_array_equal(sim.rewards, twin.rewards)

@@ -183,6 +183,7 @@ def test_other_tables_do_not():
     assert link(orchard.game()) is not link(orchard.game(capacity=False))
 
 
+@pytest.mark.check
 @compiled
 def test_a_second_preset_compiles_nothing():
     started(2, orchard.game(**FULL), threads=2).close()  # check_lanes too
@@ -210,6 +211,7 @@ def test_at_full_capacity_it_plays_like_the_same_rules_without_capacities(mode: 
         np.testing.assert_array_equal(sized.state(), plain.state())
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 def test_two_threads_play_the_same(mode: Any):
     options = {"autoreset_mode": mode, "parameters": {"horizon": [3, 4, 5, 6, 3]}, "opponents": {"blue": "mix"}}
@@ -239,6 +241,7 @@ def test_a_copy_in_the_middle_of_a_match_continues_like_the_original(duplicate: 
         np.testing.assert_array_equal(all_bytes(twin), all_bytes(sim))
 
 
+@pytest.mark.check
 @compiled
 def test_processes_play_the_same():
     options: dict[str, Any] = {"autoreset_mode": "same_step", "parameters": {"horizon": [2, 3, 4]}}

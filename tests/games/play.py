@@ -28,6 +28,12 @@ OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 FIRST_OF_FAMILIES = {registry.ROWS[id].family: id for id in reversed(OURS)}.values()
 
 
+def long_without_the_compiler(test: Callable) -> Callable:
+    """Leaves a test of a file of ``jitless`` tests to `make check`."""
+    skipped = pytest.mark.skipif(jit_disabled(), reason="takes seconds without the compiler")
+    return pytest.mark.check(skipped(test))
+
+
 def by_tier(ids: Iterable[str] = OURS) -> list[Any]:
     """Ids for `pytest.mark.parametrize`: `make test` takes the first of each family, `make check` the others too."""
     return [id if id in FIRST_OF_FAMILIES else pytest.param(id, marks=pytest.mark.check) for id in ids]

@@ -161,6 +161,7 @@ def test_rewards_add_up_to_zero_and_none_is_minus_zero(keywords: dict[str, Any])
 # --------------------------------------------------------------------------------------------------------------- starts
 
 
+@pytest.mark.check
 @compiles
 def test_the_team_placed_first_is_drawn_and_the_other_one_is_far_enough_or_as_far_as_possible():
     sim = make_batch(ID, 6000, graph="path:5", red=1, blue=1, start_hops=3, autoreset_mode="off")
@@ -173,6 +174,7 @@ def test_the_team_placed_first_is_drawn_and_the_other_one_is_far_enough_or_as_fa
     assert (np.abs(counts - means) <= 5 * np.sqrt(means)).all()
 
 
+@pytest.mark.check
 @compiles
 def test_the_whole_second_team_keeps_away_from_the_whole_first_one():
     sim = make_batch(ID, 400, graph=["grid:8x8", "path:6"], autoreset_mode="off")
@@ -435,6 +437,7 @@ def test_exchanged_teams_play_the_exchanged_match():
     assert game("path:3", 2, 1).mirror is None, "unequal teams are not alike"
 
 
+@pytest.mark.check
 @compiles
 def test_a_script_wins_against_itself_as_often_on_both_sides():
     sim = make_batch(ID, 2000, autoreset_mode="off", opponents={"red": "focus_fire", "blue": "focus_fire"})

@@ -279,18 +279,21 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.check
 @compiles
 @pytest.mark.parametrize("keywords", ALIKE, ids=str)
 def test_one_kernel_plays_all_graphs_of_a_degree_class_with_up_to_three_pursuers(keywords: dict[str, Any]):
     assert link(game(**keywords)) is link(game(**KERNEL))
 
 
+@pytest.mark.check
 @compiles
 def test_solved_games_share_a_kernel_too():
     small = game("grid:3x3", solve=True, starts="winnable", order="alternating")
     assert link(small) is link(game("petersen", 3, solve={"need": 2, "radius": 1}, exits=2))
 
 
+@pytest.mark.check
 @compiles
 def test_capacities_and_degree_classes_and_representations_have_a_kernel_each():
     games = [game(**keywords) for keywords in (KERNEL, *OTHERS)]

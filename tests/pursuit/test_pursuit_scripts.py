@@ -87,6 +87,7 @@ def test_an_evader_without_exits_goes_where_most_room_is(script: str, nodes: tup
     assert (room[node], from_pursuers[node]) == best
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="the solver overflows on purpose, about which plain NumPy warns")
 @pytest.mark.parametrize(
     ("graph", "exits"),

@@ -183,6 +183,7 @@ def test_a_recording_grows():
     assert verify(replay).ok
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 def test_plain_python_gives_the_hashes_of_machine_code(monkeypatch: pytest.MonkeyPatch):
     def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -218,6 +219,7 @@ def interrupted(call: Callable[[], Any], number: int) -> bool:
     return False
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="takes a minute")
 @pytest.mark.usefixtures("rules_do_not_change")
 @pytest.mark.parametrize("call", ["step", "step of some", "snapshot"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import long_without_the_compiler
 from search.examiner_matches import (
     Facts,
     asked,
@@ -218,7 +219,7 @@ def by_hand(facts: Facts, read: set[tuple[str, str]], words: list[str]) -> tuple
     return FINE, path
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize("relations", [4, 8])
 def test_random_questions_are_checked_as_by_hand(relations: int) -> None:
     """Parts of true paths with a word more, less or exchanged, after searches for most of their facts."""
@@ -272,7 +273,7 @@ def random_turns(facts: Facts, start: str, rng: np.random.Generator) -> tuple[li
 # -- rewards and ends --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.check
+@long_without_the_compiler
 def test_scripts_are_paid_as_told() -> None:
     """The walk is accepted, the student that follows the path is right, the one that guesses seldom."""
     for script, pay in (("oracle", 0.5), ("closed_book", 1.0)):

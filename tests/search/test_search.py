@@ -217,6 +217,7 @@ def run(**variables: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.split()
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="compares with compiled code")
 def test_plain_python_gives_the_same_bits_and_loads_no_compiler():
     (loaded, compiled), (loaded_plain, plain) = run(), run(NUMBA_DISABLE_JIT="1")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import long_without_the_compiler
 
 from palaestra import make_batch, registry
 from palaestra.core.faces.agent_io import AgentIO
@@ -161,7 +162,7 @@ def test_noise_contradicts_the_facts() -> None:
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize("id", GENERATED)
 def test_the_oracle_is_right_in_every_form(id: str) -> None:
     """And is paid the same in each."""
@@ -176,7 +177,7 @@ def test_the_oracle_is_right_in_every_form(id: str) -> None:
     assert (returns[0] >= 1).all(), "it judges right, too"
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize("world", [{}, {**SMALL, "relations": None}])
 def test_questions_of_very_noisy_worlds_can_be_answered(world: dict[str, Any]) -> None:
     """Searches along the path find each passage, and show the answer while there is room in mind."""
@@ -200,7 +201,7 @@ def test_the_closed_book_answers_at_once_with_an_answer_of_the_right_kind() -> N
     assert (sim.info["exact_match"] == 1).mean() < 0.3
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize("world", ["stdlib", "example"])
 def test_the_oracle_finds_the_passages_of_files(world: str) -> None:
     sim = batch(40, world=world, opponents={"agent": "oracle"}, compiled=True)
@@ -270,7 +271,6 @@ def view_of(sim: Any, lane: int) -> Any:
     return AgentIO(sim, (0,)).agent_view(lane)
 
 
-@pytest.mark.check
 @pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000, "split": None}])
 def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
     """Yes as often as no; who is older has the earlier year."""

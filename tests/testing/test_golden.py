@@ -68,6 +68,7 @@ def test_golden_files_are_of_ids_that_exist():
     assert not set().union(*hashes.values()) - set(registry.ROWS)
 
 
+@pytest.mark.check
 @pytest.mark.jitless
 @pytest.mark.usefixtures("broken_games_are_registered")
 def test_a_cross_platform_hash_is_the_same_interpreted_and_compiled():
