@@ -1,7 +1,6 @@
 """CartPole is Gymnasium's CartPole-v1, step by step."""
 
 import math
-import sys
 from typing import Any
 
 import gymnasium
@@ -200,9 +199,3 @@ def test_a_picture_shows_the_cart_and_the_pole_where_they_are():
     sim.states["angle_rad"] = 0.2
     tips = [np.argwhere((p == [202, 152, 101]).all(axis=2))[0] for p in (right, sim.render(1))]
     assert tips[1][1] > tips[0][1] + 20
-
-
-def test_a_picture_without_pillow_names_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r'pip install "palaestra\[render\]"'):
-        started().render()

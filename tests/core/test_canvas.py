@@ -1,11 +1,19 @@
 """The canvas: shapes whose geometry other pictures rely on."""
 
+import sys
+
 import numpy as np
 import pytest
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.drawing.canvas import Canvas
+
+
+def test_a_missing_pillow_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r'pip install "palaestra\[render\]"'):
+        Canvas(2, 2).finish()
 
 
 def test_an_arc_covers_its_angles_clockwise_from_three_oclock():

@@ -16,6 +16,9 @@ from replay.test_policy_outputs import play
 
 import chromium
 from chromium import Chromium, difference, tile_difference
+from palaestra.drawing.board import Board
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import LINE, TEAMS, TEXT
 from palaestra.replay import Replay, frames, record, to_html
 from palaestra.replay.page import MatchData, packed, page_of
 
@@ -174,6 +177,28 @@ def test_a_frame_is_what_render_draws(id: str, players: dict[str, str], browser:
     assert max(difference(drawn[k], rendered[k]) for k in chosen) <= MOST_DIFFERENCE
     assert max(tile_difference(drawn[k], rendered[k]) for k in chosen) <= MOST_TILE_DIFFERENCE
     assert difference(drawn[0], drawn[replay.steps]) > 0
+    assert browser.console() == []
+
+
+def test_a_board_of_cells_and_marks_is_what_the_canvas_draws(browser: Chromium, tag: Replay, tmp_path: Path):
+    rng, board = np.random.default_rng(0), Board(20, 20, 3, 90, 121)
+    cells, at = rng.integers(0, 3, (90, 121)), rng.integers(0, 90, (300, 2))
+    data, rendered = MatchData(tag, 0), list[np.ndarray]()
+    for number, sim in zip(range(3), frames(tag), strict=False):
+        canvas = Canvas(420, 320)
+        board.draw_cells(
+            canvas, cells := (cells + (rng.random((90, 121)) < 0.1)) % 3, ((20, 60, 40), (90, 70, 50), LINE)
+        )
+        board.draw_marks(canvas, at[: 300 - 50 * number], np.arange(300 - 50 * number) % 2, TEAMS)
+        board.draw_labels(canvas, [(str(k), TEXT) for k in range(90)], [(str(k), TEXT) for k in range(121)])
+        sim.draw = lambda lane, canvas=canvas: canvas
+        data.add(sim)
+        rendered.append(np.asarray(canvas))
+    (tmp_path / "board.html").write_text(page_of(data.title, packed(*data.finish())))
+    assert browser.open(tmp_path / "board.html") == ""
+    for number in (2, 0, 1):
+        assert difference(browser.picture(number), rendered[number]) <= MOST_DIFFERENCE
+        assert tile_difference(browser.picture(number), rendered[number]) <= MOST_TILE_DIFFERENCE
     assert browser.console() == []
 
 

@@ -26,9 +26,6 @@ from palaestra.games.search.search_render import (
     UPPER,
     WRONG,
     card,
-    fit,
-    length_of,
-    wrap,
 )
 from palaestra.games.search.turns import ANSWER, NONE, SEARCH
 
@@ -293,37 +290,6 @@ def check_margins(image: np.ndarray) -> None:
     for left, top, right, bottom in PANELS:
         for edge in ((left + 2, top + 12, left + 14, bottom - 12), (right - 14, top + 12, right - 2, bottom - 12)):
             assert count_of(image, PANEL, edge) == (edge[2] - edge[0]) * (edge[3] - edge[1]), edge
-
-
-def test_letters_of_a_line_are_no_longer_than_its_place():
-    for words in (LONG, "x" * 900, "short", "", " two\n  lines "):
-        for width in (40.0, 300.0):
-            lines = wrap(words, 13, width, 3)
-            assert len(lines) <= 3
-            assert all(length_of(line, 13) <= width for line in (*lines, fit(words, 13, width)))
-    assert wrap("one two\nthree", 13, 400.0, 2) == ["one two three"]
-    assert wrap(LONG, 13, 300.0, 3)[-1].endswith("...")
-    assert fit("one  two\nthree", 13, 400.0) == "one two three"
-
-
-def test_a_text_has_the_largest_letters_with_which_it_fits():
-    assert search_render.arrange("a few words", (15, 13), 300.0, 70.0) == (15, ["a few words"])
-    size, lines = search_render.arrange("x" * 20 + " and many more words" * 7, (15, 13), 300.0, 70.0)
-    assert size == 13
-    assert len(lines) == 4
-    assert search_render.arrange("it ends with ...", (15, 13), 300.0, 70.0)[0] == 15
-
-
-@pytest.mark.parametrize("id", ["2Hop", "Compare", "Custom"])
-def test_drawing_and_writing_change_nothing_and_repeat(match: Callable[..., Any], id: str):
-    sim = match(1, f"palaestra/SearchQA-{id}-v0")
-    before = sim.states.tobytes()
-    s = record_view(sim.states)[0]
-    images = [np.asarray(search_render.draw(sim.game, sim.game.world, s)) for _ in range(2)]
-    words = [search_render.write(sim.game, sim.game.world, s) for _ in range(2)]
-    assert (images[0] == images[1]).all()
-    assert words[0] == words[1]
-    assert sim.states.tobytes() == before
 
 
 def test_a_copy_of_the_game_by_value_is_told_too(match: Callable[..., Any]):

@@ -225,15 +225,6 @@ def test_a_prize_that_was_collected_is_nowhere(tmp_path: Path):
     assert "*" not in write(sim.game, world, record(sim))
 
 
-def test_drawing_and_writing_change_nothing(tmp_path: Path):
-    sim = fight(tmp_path, [("marine", 5, 10)], [("marine", 8, 10)])
-    decide(sim, at_red(0))
-    before, picture, text = sim.states.tobytes(), sim.render(), sim.render_text()
-    assert (sim.render() == picture).all()
-    assert sim.render_text() == text
-    assert sim.states.tobytes() == before
-
-
 # ---------------------------------------------------------------------------------------------------- marks and shot_at
 
 

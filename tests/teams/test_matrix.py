@@ -277,16 +277,16 @@ def test_a_table_that_cannot_be_played_is_refused(keywords: Any, message: str):
 def test_a_picture_frames_what_was_chosen_last():
     pytest.importorskip("PIL")
     from palaestra.drawing.colors import SIGNAL, TEAMS
-    from palaestra.games.teams.render_matrix import cell_center, cell_side
+    from palaestra.games.teams.render_matrix import board_of
 
-    sim = started(game="repeated")
+    sim, board = started(game="repeated"), board_of(3)
     assert not (sim.render(0) == SIGNAL).all(2).any()
     sim.step([[2, 1, 0, 0]])
     picture = sim.render(0)
     assert (picture.shape[1:], picture.dtype) == ((600, 3), np.uint8)
     y, x = np.argwhere((picture == SIGNAL).all(2)).mean(0)
-    assert np.hypot(*np.subtract((x, y), cell_center(3, 7, 0))) < 0.1 * cell_side(3)
+    assert np.hypot(*np.subtract((x, y), board.center(7, 0))) < 0.1 * board.side
     for column, color in ((0, TEAMS[1]), (4, TEAMS[1]), (1, None)):
-        x, y = (round(at - 0.3 * cell_side(3)) for at in cell_center(3, 7, column))
+        x, y = (round(at - 0.3 * board.side) for at in board.center(7, column))
         bluish = picture[y, x, 2] > 2 * int(picture[y, x, 0])
         assert bluish == (color is not None), "blue gains where red's teammates differ and its own agree"

@@ -1,6 +1,5 @@
 """Soccer on a grid: Littman's rules, two against two under the same, and the positions that can be counted."""
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -346,23 +345,18 @@ def test_exchanging_teammates_and_reflecting_the_pitch_leaves_an_eighth_of_the_p
 def test_a_picture_shows_the_ball_and_the_players_where_they_are():
     pytest.importorskip("PIL")
     from palaestra.drawing.colors import SIGNAL, TEAMS
-    from palaestra.games.teams.render_soccer import cell_center, cell_size
+    from palaestra.games.teams.render_soccer import board_of
 
+    board = board_of(4, 5)
     for cells, holder in (([(2, 1), (1, 3)], 0), ([(0, 4), (3, 0)], 1)):
         picture = position(SINGLES, cells, holder).render(0)
         assert (picture.shape[1:], picture.dtype) == ((600, 3), np.uint8)
         for team, cell in enumerate(cells):
-            x, y = cell_center(4, 5, *cell)
-            left = round(x - 0.2 * cell_size(4, 5))
+            x, y = board.center(*cell)
+            left = round(x - 0.2 * board.side)
             assert tuple(picture[round(y), left]) == TEAMS[team]
         ring = np.argwhere((picture == SIGNAL).all(2))
         y, x = ring.mean(0)
-        near = cell_center(4, 5, *cells[holder])
-        assert abs(x - near[0]) < 0.25 * cell_size(4, 5)
-        assert abs(y - near[1]) < 0.25 * cell_size(4, 5)
-
-
-def test_a_picture_without_pillow_names_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r'pip install "palaestra\[render\]"'):
-        started(SINGLES).render(0)
+        near = board.center(*cells[holder])
+        assert abs(x - near[0]) < 0.25 * board.side
+        assert abs(y - near[1]) < 0.25 * board.side

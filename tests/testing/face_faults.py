@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import gymnasium
 import numpy as np
 from testing.planting import COURIERS, SPOKEN, face, replace_step
+
+from palaestra.drawing.canvas import Canvas
 
 
 @face("uncopied_results_are_equal", "vec", "in spite of copy=False")
@@ -279,3 +282,55 @@ def hashed_start(sim: Any) -> None:
     """matches start where a hash of this process says"""
     reset = sim.reset
     sim.reset = lambda *, seed: reset(seed=seed ^ 1 ^ hash("start") & 0xFE)
+
+
+@face("pictures_follow_the_match", "batch", r"the picture is the same after \d+ decisions")
+def still_picture(sim: Any) -> None:
+    """the picture is always that of the start"""
+    sim.render = lambda lane=0: np.zeros((4, 5, 3), np.uint8)
+
+
+@face("pictures_follow_the_match", "batch", r"the text is the same after \d+ decisions")
+def still_text(sim: Any) -> None:
+    """the text is always that of the start"""
+    sim.render_text = lambda lane=0: "a duel"
+
+
+@face("pictures_follow_the_match", "batch", r"a picture takes 0\.[67]\d s of the processor, more than 0.5 s")
+def slow_picture(sim: Any) -> None:
+    """a picture takes 0.6 s of the processor"""
+    render = sim.render
+
+    def slow(lane: int = 0) -> Any:
+        end = time.process_time() + 0.6
+        while time.process_time() < end:
+            pass
+        return render(lane)
+
+    sim.render = slow
+
+
+@face("pictures_follow_the_match", "batch", r"'health 3 of 3' at \(.*\) leaves its panel of 60 x 40 pixels")
+def words_beside_the_picture(sim: Any) -> None:
+    """a line of a picture is longer than the picture is wide"""
+    sim.draw = lambda lane=0: canvas_of(((4, 14), "health 3 of 3"))
+
+
+@face("pictures_follow_the_match", "batch", "'blue' stands upon 'red 3'")
+def words_upon_words(sim: Any) -> None:
+    """two words of a panel stand on each other"""
+
+    def draw(lane: int = 0) -> Canvas:
+        whole = Canvas(100, 100)
+        whole.put(canvas_of(((4, 14), "red 3"), ((20, 18), "blue")), (20, 20))
+        return whole
+
+    sim.draw = draw
+
+
+def canvas_of(*words: tuple[tuple[float, float], str]) -> Canvas:
+    """A picture of 60 x 40 pixels with words."""
+    canvas = Canvas(60, 40)
+    for at, text in words:
+        canvas.text(at, text)
+    return canvas

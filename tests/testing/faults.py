@@ -578,6 +578,8 @@ def forgetful_codec(parallel: Any) -> None:
 
 
 rule("render_has_no_side_effects", "pictures wound", "changed the match record of lane 1: health")
+
+
 FAULTS.append(
     Fault(
         "documentation_is_complete", "half a page", lambda: Subject(HALF_DOCUMENTED), "has no section Observation Space"

@@ -94,24 +94,9 @@ def silhouette(roll: float = 0.0, pitch: float = 0.0, heading: float = 0.0) -> n
 # --------------------------------------------------------------------------------------------------------- the picture
 
 
-def test_a_picture_is_an_array_of_bytes_of_the_promised_shape():
-    for picture in (draw_dogfight(GAME, None, make_fight()[0]), draw_track(*_track_arguments())):
-        assert picture.shape == (540, 960, 3)
-        assert picture.dtype == np.uint8
-        assert picture.flags.writeable
-
-
 def _track_arguments():
     game, records = make_flight()
     return game, game.world, records[0]
-
-
-def test_equal_records_give_equal_bytes_and_stay_as_they_were():
-    records = make_fight(40)
-    before = records.tobytes()
-    pictures = [draw_dogfight(GAME, None, records[-1], records[:-1]).tobytes() for _ in range(2)]
-    assert pictures[0] == pictures[1]
-    assert records.tobytes() == before
 
 
 @pytest.mark.parametrize("slot", [0, 1])
@@ -215,12 +200,6 @@ assert not {"pygame", "matplotlib", "jsbsim", "numba", "tkinter"} & set(sys.modu
     environment["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-
-
-def test_a_missing_pillow_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r'pip install "palaestra\[render\]"'):
-        draw_dogfight(GAME, None, make_fight()[0])
 
 
 # ---------------------------------------------------------------------------------------------------------- attitudes

@@ -328,15 +328,16 @@ class Session:
                 rows[role.name][name][0, index] = value
 
     def _legend(self, width: int) -> np.ndarray:
-        from palaestra.drawing.canvas import Canvas, font
+        from palaestra.drawing.canvas import Canvas
         from palaestra.drawing.colors import MUTED, SIGNAL, TEXT
+        from palaestra.drawing.widgets import length_of
 
         entries = [self.entry(key) for key in self.keyboard.keys]
         entries += [(f"{REST_KEY} nothing", False)] if self.wait else []
         lines: list[list[tuple[float, str, bool]]] = [[]]
         x = 10.0
         for text, on in entries:
-            long = font(12).getlength(text) + 18.0
+            long = length_of(text, 12) + 18.0
             if x + long > width and lines[-1]:
                 lines.append([])
                 x = 10.0

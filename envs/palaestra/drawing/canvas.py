@@ -184,6 +184,27 @@ class Canvas:
         """The part of a disc on one side of a chord; angles clockwise from 3 o'clock."""
         self._add("segment", (*center, radius, start_deg, end_deg), fill)
 
+    def cells(
+        self, left: float, top: float, right: float, bottom: float, cells: np.ndarray, palette: Sequence[Color]
+    ) -> None:
+        """A rectangle of equal cells as one image.
+
+        Args:
+            left: Of the rectangle.
+            top: Likewise.
+            right: Likewise.
+            bottom: Likewise.
+            cells: Integers ``[rows, columns]``: numbers of the cells' colours in the palette.
+            palette: Colours. Pictures of a match share it, so that a page holds what differs only.
+        """
+        rows, columns = cells.shape
+        self._add("cells", (left, top, right, bottom, *cells.ravel().tolist()), tuple(palette), rows, columns)
+
+    def marks(self, points: np.ndarray, radius: float, fill: Color) -> None:
+        """Discs of one size and colour; ``points`` are their centres ``[N, 2]``."""
+        if len(points):
+            self._add("marks", tuple(points.ravel().tolist()), fill, radius)
+
     def text(self, at: Point, words: str, color: Color = TEXT, size: int = 12, anchor: str = "ls") -> None:
         """Lettering. ``anchor`` as in Pillow: l, m, r across and s (base line), m, a (top) upright."""
         if words:
@@ -231,8 +252,28 @@ def _painted(image: Image.Image, shapes: Sequence[Shape]) -> Image.Image:
     """The image, on which the shapes are drawn enlarged."""
     pen = import_pillow()[1].Draw(image, "RGBA")
     for kind, numbers, style in shapes:
-        PAINT[kind](pen, numbers, *style)
+        if kind == "cells":
+            _paste_cells(image, numbers, *style)
+        else:
+            PAINT[kind](pen, numbers, *style)
     return image
+
+
+def _paste_cells(
+    image: Image.Image, numbers: tuple[float, ...], palette: tuple[Color, ...], rows: int, columns: int
+) -> None:
+    left, top, right, bottom = map(round, _enlarge(numbers[:4]))
+    width, height = right - left, bottom - top
+    colors = np.array([(*color, 255)[:4] for color in palette], np.uint8).view(np.uint32)[:, 0]  # a number a pixel
+    pixels = colors[np.array(numbers[4:], np.intp).reshape(rows, columns)]
+    pixels = pixels[:, np.arange(width) * columns // width][np.arange(height) * rows // height]
+    cells = import_pillow()[0].frombuffer("RGBA", (width, height), pixels.tobytes())
+    image.paste(cells, (left, top), None if all(color[3:] in ((), (255,)) for color in palette) else cells)
+
+
+def _paint_marks(pen: Any, numbers: tuple[float, ...], fill: Color, radius: float) -> None:
+    for x, y in zip(numbers[::2], numbers[1::2], strict=True):
+        pen.ellipse(_disc(x, y, radius), fill)
 
 
 def _paint_line(pen: Any, numbers: tuple[float, ...], color: Color, width: float) -> None:
@@ -284,6 +325,7 @@ PAINT = {
     "circle": _paint_circle,
     "arc": _paint_arc,
     "segment": _paint_segment,
+    "marks": _paint_marks,
 }
 
 

@@ -106,7 +106,7 @@ class DisplayList:
     def _shape(self, shape: Shape) -> Operation:
         kind, numbers, style = shape
         match kind:
-            case "line" | "polygon":
+            case "line" | "polygon" | "marks":
                 style = (*style, len(numbers) // 2)
             case "rectangle":
                 fill, radius = style

@@ -8,6 +8,7 @@ import numpy as np
 
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import MUTED, SIGNAL, TEXT
+from palaestra.drawing.widgets import draw_rows
 
 WIDTH, LINE_HEIGHT, MARGIN = 640, 18, 14
 NAMES_WIDTH = 170
@@ -31,10 +32,10 @@ def draw(game: Any, world: Any, s: Any) -> Canvas:
     lines = lines_of(game, s)
     canvas = Canvas(WIDTH, 2 * MARGIN + LINE_HEIGHT * (len(lines) + 1))
     canvas.text((MARGIN, MARGIN), game.name, SIGNAL, 14, "la")
-    for number, (name, value) in enumerate(lines, 1):
-        y = MARGIN + number * LINE_HEIGHT
-        canvas.text((MARGIN, y), name, MUTED, 12, "la")
-        canvas.text((MARGIN + NAMES_WIDTH, y), value, TEXT, 12, "la")
+    below, split = canvas.height, MARGIN + NAMES_WIDTH
+    names, values = [(name, MUTED) for name, _ in lines], [(value, TEXT) for _, value in lines]
+    draw_rows(canvas, (MARGIN, MARGIN + 12, split - 8, below), names, 12, LINE_HEIGHT)
+    draw_rows(canvas, (split, MARGIN + 12, WIDTH - MARGIN, below), values, 12, LINE_HEIGHT)
     return canvas
 
 

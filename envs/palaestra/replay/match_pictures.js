@@ -139,7 +139,8 @@ async function readMatch(holder) {
 function numberCount(style) {
   switch (style[0]) {
     case "layer": return 0;
-    case "line": case "polygon": return 2 * style[3];
+    case "line": case "polygon": case "marks": return 2 * style[3];
+    case "cells": return 4 + style[2] * style[3];
     case "panel": case "rectangle": return 4;
     case "rounded": case "arc": case "segment": case "dashes": return 5;
     case "circle": return 3;
@@ -248,6 +249,8 @@ function prepareStyle(style, letters) {
     case "polygon": return { kind, fill: color(style[1]), stroke: color(style[2]), count: style[3] };
     case "circle": return { kind, fill: color(style[1]), stroke: color(style[2]), width: style[3] };
     case "arc": return { kind, stroke: color(style[1]), width: style[2] };
+    case "marks": return { kind, fill: color(style[1]), radius: style[2], count: style[3] };
+    case "cells": return { kind, fills: style[1].map(color), rows: style[2], columns: style[3] };
     case "text": return {
       kind, letters: placeLetters(shorten(String(style[1]), WORDS_DRAWN), letters[style[3]] ?? {}),
       fill: color(style[2]), font: `${style[3]}px palaestra, sans-serif`, align: style[4],
@@ -311,6 +314,29 @@ const SHAPES = {
   },
   arc(context, style, n) {
     if (style.stroke) ringPath(context, style, n[0], n[1], n[2], n[3], n[4]);
+  },
+  marks(context, style, n) {
+    context.beginPath();
+    for (let i = 0; i < style.count; i++) {
+      context.moveTo(n[2 * i] + style.radius + GROWTH, n[2 * i + 1]);
+      context.arc(n[2 * i], n[2 * i + 1], style.radius + GROWTH, 0, 2 * Math.PI);
+    }
+    fillPath(context, style.fill);
+  },
+  /** Cells of one colour side by side are one rectangle; edges are those of the Python canvas, at twice the size. */
+  cells(context, style, n) {
+    const [left, top, right, bottom] = [n[0], n[1], n[2], n[3]].map((x) => Math.round(2 * x));
+    const edge = (start, end, k, count) => (start + Math.ceil((k * (end - start)) / count)) / 2;
+    for (let row = 0; row < style.rows; row++) {
+      const [y, below] = [edge(top, bottom, row, style.rows), edge(top, bottom, row + 1, style.rows)];
+      for (let start = 0, end = 1; start < style.columns; start = end++) {
+        const first = 4 + row * style.columns;
+        while (end < style.columns && n[first + end] === n[first + start]) end++;
+        const [x, far] = [edge(left, right, start, style.columns), edge(left, right, end, style.columns)];
+        context.fillStyle = style.fills[Math.round(n[first + start])];
+        context.fillRect(x, y, far - x, below - y);
+      }
+    }
   },
   segment(context, style, n) {
     arcPath(context, n[0], n[1], n[2] + GROWTH, n[3], n[4]);

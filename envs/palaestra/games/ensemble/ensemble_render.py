@@ -6,6 +6,7 @@ from typing import Any
 
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend
+from palaestra.drawing.widgets import draw_bar
 from palaestra.game import Game
 
 WIDTH, MARGIN, HEADER = 760, 20, 48
@@ -76,10 +77,8 @@ def draw_weights(canvas: Canvas, s: Any, top: float) -> None:
         canvas.text((MARGIN, middle + 5), name, TEXT, 14)
         if k < len(s.weights):
             weight = float(s.weights[k]) if s.tokens else 0.0
-            upper, lower = middle - BAR / 2, middle + BAR / 2
-            canvas.rectangle(NAMES, upper, NAMES + BARS, lower, PANEL, 3)
-            if weight * BARS >= 1.0:
-                canvas.rectangle(NAMES, upper, NAMES + weight * BARS, lower, SIGNAL, 3)
+            bar = (NAMES, middle - BAR / 2, NAMES + BARS, middle + BAR / 2)
+            draw_bar(canvas, bar, weight, SIGNAL, back=PANEL, radius=3)
             canvas.text((NAMES + BARS + 8, middle + 5), f"{weight:.2f}", TEXT, 13)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import BACKGROUND, MUTED, TEXT
+from palaestra.drawing.widgets import draw_text
 from palaestra.game import Game
 from palaestra.games.ensemble.ensemble_render import HEADER, LABELS, MARGIN, RIGHT, ROW, WIDTH, WRONG, draw_weights
 
-LINE_HEIGHT, LINE_LETTERS, MOST_LINES = 18, 92, 6
-"""Of a text in the picture: height of a line in pixels, its letters, and lines that are shown."""
+BLOCK = 144
+"""Height of a text with its title, pixels."""
 
 
 def written_of(game: Game, s: Any) -> str:
@@ -38,8 +38,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
         760 pixels wide; for K experts 48 + 24 + 34 (K + 1) + 3 x 144 pixels high.
     """
     below = HEADER + LABELS + ROW * (len(s.weights) + 1)
-    block = LINE_HEIGHT * (MOST_LINES + 2)
-    canvas = Canvas(WIDTH, below + 3 * block, BACKGROUND)
+    canvas = Canvas(WIDTH, below + 3 * BLOCK, BACKGROUND)
     canvas.text((MARGIN, 30), game.name, TEXT, 16)
     canvas.text((WIDTH - MARGIN, 30), status_of(game, world, s), MUTED, 13, "rs")
     draw_weights(canvas, s, HEADER)
@@ -47,10 +46,9 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     number = int(s.text[0].prompt)
     rows = (game.captions.prompts[number], TEXT), (game.captions.answers[number], TEXT), (written_of(game, s), color)
     for row, (title, (text, shade)) in enumerate(zip(("prompt", "answer", "written"), rows, strict=True)):
-        top = below + row * block
+        top = below + row * BLOCK
         canvas.text((MARGIN, top), title, MUTED, 12)
-        for k, line in enumerate(textwrap.wrap(text, LINE_LETTERS, max_lines=MOST_LINES)):
-            canvas.text((MARGIN, top + (k + 1) * LINE_HEIGHT), line, shade, 14)
+        draw_text(canvas, (MARGIN, top + 4, WIDTH - MARGIN, top + BLOCK - 28), text, (14,), shade)
     return canvas
 
 

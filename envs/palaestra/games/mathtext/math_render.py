@@ -9,24 +9,22 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from palaestra.drawing.canvas import Canvas, font
-from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, TEAMS, TEXT, Color
+from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.colors import BACKGROUND, MUTED, TEAMS, TEXT, Color
+from palaestra.drawing.widgets import PADDING, Area, arrange, draw_panel, draw_rows
 from palaestra.game import Game
 from palaestra.games.mathtext.math_language import ANSWER, CLOSE, as_text
 from palaestra.games.mathtext.math_rules import AT_START, KINDS
 
-WIDTH, HEIGHT, MARGIN, PADDING, GAP = 720, 480, 24, 16, 16
-"""Pixels; the padding is within panels, the gap between them."""
+WIDTH, HEIGHT, MARGIN, GAP = 720, 480, 24, 16
+"""Pixels; the gap is between panels."""
 UPPER, LOWER, MIDDLE = 92, 400, 352
 """Upper and lower edge of the panels of solution and turn, and the right edge of the solution's."""
-HEADING, ROW = 26, 20
-"""From the upper edge of a panel to the base line of its heading; from one line to the next."""
-MOST_ROWS = (LOWER - UPPER - HEADING - PADDING) // ROW
-SIZE = 15
+SIZE, PITCH = 15, 20
+"""Of letters in panels; from one line to the next."""
 DONE: Color = TEAMS[1]
 WRONG: Color = TEAMS[0]
 RIGHT: Color = (126, 222, 164)
-ELLIPSIS = "..."
 
 
 def steps_of(tokens: list[int]) -> list[str]:
@@ -77,58 +75,30 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     Returns:
         720 x 480 pixels.
     """
-    canvas = background().copy()
+    background_canvas, solution, turn = background()
+    canvas = background_canvas.copy()
     canvas.text((MARGIN, 30), game.name, MUTED, 13)
     canvas.text((WIDTH - MARGIN, 30), status_of(s), MUTED, 13, "rs")
     question = as_text(s.question.tolist())
-    size = next((size for size in (26, 22, 18) if length_of(question, size) <= WIDTH - 2 * MARGIN), 15)
-    canvas.text((WIDTH / 2, 70), question, TEXT, size, "ms")
-    width = MIDDLE - MARGIN - 2 * PADDING
-    for row, (step, is_done) in enumerate(solution_of(s)):
-        write_row(canvas, MARGIN + PADDING, row, fit(step, width), DONE if is_done else MUTED)
-    for row, line in enumerate(rows_of(turn_of(s), WIDTH - MARGIN - MIDDLE - GAP - 2 * PADDING)):
-        write_row(canvas, MIDDLE + GAP + PADDING, row, line, MUTED if s.last_turn == AT_START else TEXT)
+    size, lines = arrange(question, (26, 22, 18, 15), WIDTH - 2 * MARGIN, 36)
+    canvas.text((WIDTH / 2, 70), " ".join(lines), TEXT, size, "ms")
+    steps = [(step, DONE if is_done else MUTED) for step, is_done in solution_of(s)]
+    draw_rows(canvas, solution, steps, SIZE, PITCH)
+    said = [(line, MUTED if s.last_turn == AT_START else TEXT) for line in turn_of(s)]
+    draw_rows(canvas, turn, said, SIZE, PITCH)
     color = MUTED if s.info.end_reason == 0 else RIGHT if s.info.exact_match else WRONG
     canvas.text((MARGIN + PADDING, LOWER + GAP + 30), result_of(game, s), color, 16)
     return canvas
 
 
 @functools.cache
-def background() -> Canvas:
-    """What is the same in all pictures."""
+def background() -> tuple[Canvas, Area, Area]:
+    """What is the same in all pictures, and the areas of the solution and of the last turn."""
     canvas = Canvas(WIDTH, HEIGHT, BACKGROUND)
-    canvas.rectangle(MARGIN, UPPER, MIDDLE, LOWER, PANEL, 10)
-    canvas.rectangle(MIDDLE + GAP, UPPER, WIDTH - MARGIN, LOWER, PANEL, 10)
-    canvas.rectangle(MARGIN, LOWER + GAP, WIDTH - MARGIN, HEIGHT - GAP, PANEL, 10)
-    canvas.text((MARGIN + PADDING, UPPER + HEADING), "WORKED SOLUTION", MUTED, 11)
-    canvas.text((MIDDLE + GAP + PADDING, UPPER + HEADING), "LAST TURN", MUTED, 11)
-    return canvas
-
-
-def write_row(canvas: Canvas, left: float, row: int, words: str, color: Color) -> None:
-    """Writes a line of a panel."""
-    canvas.text((left, UPPER + HEADING + 4 + ROW * (row + 1)), words, color, SIZE)
-
-
-def rows_of(lines: list[str], width: float) -> list[str]:
-    """Lines that fit into a panel; the last one tells of those that do not."""
-    shown = [fit(line, width) for line in lines[:MOST_ROWS]]
-    return [*shown[:-1], ELLIPSIS] if len(lines) > MOST_ROWS else shown
-
-
-def fit(words: str, width: float) -> str:
-    """Words on one line, with an ellipsis where they are cut."""
-    if length_of(words, SIZE) <= width:
-        return words
-    while words and length_of(words + ELLIPSIS, SIZE) > width:
-        words = words[:-1]
-    return words + ELLIPSIS
-
-
-@functools.lru_cache(maxsize=4096)
-def length_of(words: str, size: int) -> float:
-    """Length of letters in pixels."""
-    return font(size).getlength(words)
+    solution = draw_panel(canvas, (MARGIN, UPPER, MIDDLE, LOWER), "WORKED SOLUTION")
+    turn = draw_panel(canvas, (MIDDLE + GAP, UPPER, WIDTH - MARGIN, LOWER), "LAST TURN")
+    draw_panel(canvas, (MARGIN, LOWER + GAP, WIDTH - MARGIN, HEIGHT - GAP))
+    return canvas, solution, turn
 
 
 def write(game: Game, world: Any, s: Any) -> str:

@@ -12,12 +12,14 @@ Games share these functions that have the world `palaestra.games.pursuit.graph_g
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import Canvas, Point, font
+from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
+from palaestra.drawing.widgets import draw_legend, length_of
 from palaestra.game import Game
 from palaestra.games.pursuit.graph_background import (
     FOOTER,
@@ -328,16 +330,12 @@ def describe_score(game: Game, s: Any) -> str:
 
 def draw_footer(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:
     """What colours and marks mean."""
-    base, x = background.height - 12.0, MARGIN + 6.0
-    exits = ["exit"] if world.rules.has_exits else []
-    for team, name in enumerate([*game.teams, *exits]):
-        if team < len(game.teams):
-            canvas.circle((x, base - 4.0), 6.0, TEAMS[team])
-        else:
-            draw_exit(canvas, (x, base - 4.0), min(exit_radius(background), 8.0))
-        canvas.text((x + 13, base), name, MUTED, 12)
-        x += 37.0 + font(12).getlength(name)
-    canvas.text((WIDTH - MARGIN, base), describe_rules(game, s), MUTED, 12, "rs")
+    base, words = background.height - 12.0, describe_rules(game, s)
+    entries: list[Any] = list(zip(game.teams, TEAMS, strict=False))
+    if world.rules.has_exits:
+        entries.append(("exit", partial(draw_exit, canvas, radius=min(exit_radius(background), 8.0))))
+    draw_legend(canvas, (MARGIN + 6.0, base - 4.0), entries, WIDTH - MARGIN - 16 - length_of(words, 12))
+    canvas.text((WIDTH - MARGIN, base), words, MUTED, 12, "rs")
 
 
 def describe_rules(game: Game, s: Any) -> str:

@@ -9,39 +9,29 @@ from __future__ import annotations
 from typing import Any
 
 from palaestra.drawing.canvas import Canvas
-from palaestra.drawing.colors import MUTED, Color
+from palaestra.drawing.colors import MUTED
+from palaestra.drawing.widgets import HEADING
 from palaestra.game import Game
 from palaestra.games.search.examiner_turns import ASK, REFUSALS, VERBS
 from palaestra.games.search.search_render import (
     BOX,
-    FOOTER,
     FOUND,
-    GAP,
-    HEADING,
-    HEIGHT,
     LOWER,
-    MARGIN,
     NAMES,
-    PADDING,
-    RESULT,
-    RIGHT,
     TITLES,
     UPPER,
-    WIDTH,
-    WRONG,
     answer_of,
-    background,
+    color_of,
     cut,
     draw_box,
-    draw_passages,
     draw_path,
-    draw_text,
-    draw_turn,
-    no_passages,
+    draw_turns,
     passages_of,
     steps_of,
     texts_of,
     turn_of,
+    write_path,
+    write_turns,
 )
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import name_of, question_of, words_of
@@ -81,11 +71,6 @@ def result_of(game: Game, s: Any) -> str:
     return f"{'right' if s.info.exact_match else 'wrong'} ({reason}), F1 {float(s.info.f1):.2f}"
 
 
-def color_of(s: Any) -> Color:
-    """Of the result: muted while the match is running."""
-    return MUTED if s.info.end_reason == 0 else RIGHT if s.info.exact_match else WRONG
-
-
 def draw(game: Game, world: Any, s: Any) -> Canvas:
     """Draws one match.
 
@@ -98,19 +83,12 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
         960 x 600 pixels.
     """
     texts = texts_of(game)
-    passages = passages_of(texts, world.library, s)
-    canvas = background(len(passages)).copy()
-    canvas.text((MARGIN, 30), game.name, MUTED, 13)
-    canvas.text((WIDTH - MARGIN, 30), status_of(world, s), MUTED, 13, "rs")
-    draw_text(canvas, (MARGIN, 40, WIDTH - MARGIN, UPPER - 8), heading_of(texts, s), (22, 19, 16), is_centered=True)
+    passages, turn = passages_of(texts, world.library, s), last_turn_of(texts, s)
+    canvas = draw_turns(game, s, heading_of(texts, s), status_of(world, s), passages, turn, result_of(game, s))
     if s.info.accepted:
         draw_path(canvas, steps_of(texts, world.library, s), int(s.kind), answer_of(texts, s), color_of(s))
     else:
         draw_start(canvas, start_of(texts, s), int(s.read.sum()))
-    draw_passages(canvas, passages, no_passages(s))
-    draw_turn(canvas, *last_turn_of(texts, s), int(s.info.turn_label))
-    below = (RESULT, FOOTER + HEADING + 4, WIDTH - MARGIN - PADDING, HEIGHT - GAP - 4)
-    draw_text(canvas, below, result_of(game, s), (16, 13), color_of(s), is_centered=True)
     return canvas
 
 
@@ -133,18 +111,7 @@ def write(game: Game, world: Any, s: Any) -> str:
         s: The match record.
     """
     texts = texts_of(game)
-    verb, words = last_turn_of(texts, s)
-    path = [(step.is_found, " - ".join(step[:3])) for step in steps_of(texts, world.library, s)]
-    found = [(p.is_needed, f"{p.title}: {p.text}") for p in passages_of(texts, world.library, s)]
-    lines = [
-        heading_of(texts, s),
-        status_of(world, s),
-        *(["path:"] if path else []),
-        *(f"  {'*' if is_found else '-'} {fact}" for is_found, fact in path),
-        *([f"right answer: {answer_of(texts, s)}"] if path else []),
-        f"last turn: {verb} {words}" if verb else "last turn: none",
-        "passages of the last search:",
-        *(f"  {'*' if is_needed else '-'} {passage}" for is_needed, passage in found or [(False, no_passages(s))]),
-        f"result: {result_of(game, s)}",
-    ]
-    return "\n".join(cut(line) for line in lines)
+    steps = steps_of(texts, world.library, s)
+    path = [*write_path(steps), f"right answer: {answer_of(texts, s)}"] if steps else []
+    turns = write_turns(s, passages_of(texts, world.library, s), last_turn_of(texts, s), result_of(game, s))
+    return "\n".join(map(cut, [heading_of(texts, s), status_of(world, s), *path, *turns]))

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import Canvas, font
+from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, TEAMS, TEXT, Color, blend
+from palaestra.drawing.widgets import ELLIPSIS, HEADING, PADDING, Area, draw_panel, draw_text, fit, length_of
 from palaestra.game import Game
 from palaestra.games.search.fresh_world import write_passage
 from palaestra.games.search.language import GIVEN, HOPS, NOTHING, RELATIONS, SAME
@@ -23,14 +24,12 @@ from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import fresh_passage, name_of, passage_of, question_of, words_of
 from palaestra.games.search.turns import AT_START, NONE, SEARCH, VERBS
 
-WIDTH, HEIGHT, MARGIN, PADDING, GAP = 960, 600, 24, 16, 16
-"""Pixels; the padding is within panels, the gap between them."""
+WIDTH, HEIGHT, MARGIN, GAP = 960, 600, 24, 16
+"""Pixels; the gap is between panels."""
 UPPER, LOWER, MIDDLE = 122, 496, 424
 """Upper and lower edge of the panels of path and passages, right edge of the path's."""
 FOOTER, RESULT = LOWER + GAP, 664
 """Upper edge of the panel of the last turn, left edge of the result in it."""
-HEADING = 26
-"""From the upper edge of a panel to the base line of its heading."""
 BOX, NAME, FACT, PITCH, CAPTION = 32, 240, 130, 88, 20
 """Height of a box; its width with a name, and in a row; most from a box to the next; room below the last one."""
 FRAME, ROW_PITCH = 12, 60
@@ -38,18 +37,12 @@ FRAME, ROW_PITCH = 12, 60
 TITLES = (MARGIN + PADDING, MIDDLE - PADDING)
 NAMES = (sum(TITLES) / 2 - NAME / 2, sum(TITLES) / 2 + NAME / 2)
 """Left and right edges of boxes with a title, with a name."""
-LEADING = 1.3
-"""Height of a line over that of its letters."""
 FOUND: Color = TEAMS[1]
 WRONG: Color = TEAMS[0]
 RIGHT: Color = (126, 222, 164)
 CARD: Color = blend(PANEL, LINE, 0.45)
-ELLIPSIS = "..."
 LONGEST_LINE = 120
 """Characters of a line of the text form."""
-
-Area = tuple[float, float, float, float]
-"""Left, upper, right and lower edge in pixels."""
 
 PANELS: tuple[Area, ...] = (
     (MARGIN, UPPER, MIDDLE, LOWER),
@@ -174,17 +167,30 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     Returns:
         960 x 600 pixels.
     """
-    texts, passages = texts_of(game), passages_of(texts_of(game), world, s)
+    texts = texts_of(game)
+    passages = passages_of(texts, world, s)
+    canvas = draw_turns(game, s, question_of(texts, s), status_of(s), passages, turn_of(texts, s), result_of(game, s))
+    draw_path(canvas, steps_of(texts, world, s), int(s.kind), answer_of(texts, s), color_of(s))
+    return canvas
+
+
+def color_of(s: Any) -> Color:
+    """Of the result: muted while the match is running."""
+    return MUTED if s.info.end_reason == 0 else RIGHT if s.info.exact_match else WRONG
+
+
+def draw_turns(
+    game: Game, s: Any, heading: str, status: str, passages: list[Passage], turn: tuple[str, str], result: str
+) -> Canvas:
+    """Draws all but the path."""
     canvas = background(len(passages)).copy()
-    color = MUTED if s.info.end_reason == 0 else RIGHT if s.info.exact_match else WRONG
     canvas.text((MARGIN, 30), game.name, MUTED, 13)
-    canvas.text((WIDTH - MARGIN, 30), status_of(s), MUTED, 13, "rs")
-    draw_text(canvas, (MARGIN, 40, WIDTH - MARGIN, UPPER - 8), question_of(texts, s), (22, 19, 16), is_centered=True)
-    draw_path(canvas, steps_of(texts, world, s), int(s.kind), answer_of(texts, s), color)
+    canvas.text((WIDTH - MARGIN, 30), status, MUTED, 13, "rs")
+    draw_text(canvas, (MARGIN, 40, WIDTH - MARGIN, UPPER - 8), heading, (22, 19, 16), is_centered=True)
     draw_passages(canvas, passages, no_passages(s))
-    draw_turn(canvas, *turn_of(texts, s), int(s.info.turn_label))
+    draw_turn(canvas, *turn, int(s.info.turn_label))
     below = (RESULT, FOOTER + HEADING + 4, WIDTH - MARGIN - PADDING, HEIGHT - GAP - 4)
-    draw_text(canvas, below, result_of(game, s), (16, 13), color, is_centered=True)
+    draw_text(canvas, below, result, (16, 13), color_of(s), is_centered=True)
     return canvas
 
 
@@ -192,14 +198,10 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
 def background(cards: int) -> Canvas:
     """What is the same in all pictures with so many passages."""
     canvas = Canvas(WIDTH, HEIGHT, BACKGROUND)
-    for panel in PANELS:
-        canvas.rectangle(*panel, PANEL, 10)
+    for panel, title in zip(PANELS, ("PATH", "PASSAGES OF THE LAST SEARCH", "LAST TURN"), strict=True):
+        draw_panel(canvas, panel, title)
     for number in range(cards):
         canvas.rectangle(*card(number), CARD, 6)
-    left, right = MARGIN + PADDING, MIDDLE + GAP + PADDING
-    canvas.text((left, UPPER + HEADING), "PATH", MUTED, 11)
-    canvas.text((right, UPPER + HEADING), "PASSAGES OF THE LAST SEARCH", MUTED, 11)
-    canvas.text((left, FOOTER + HEADING), "LAST TURN", MUTED, 11)
     canvas.text((RESULT, FOOTER + HEADING), "RESULT", MUTED, 11)
     return canvas
 
@@ -307,72 +309,6 @@ def draw_turn(canvas: Canvas, verb: str, words: str, label: int) -> None:
     draw_text(canvas, area, words, (16, 14, 12), TEXT, is_centered=True)
 
 
-# ------------------------------------------------------------------------------------------------------------- letters
-
-
-def draw_text(
-    canvas: Canvas, area: Area, words: str, sizes: tuple[int, ...], color: Color = TEXT, is_centered: bool = False
-) -> None:
-    """Writes a text into an area, in the first of some sizes of letters with which it fits, else cut.
-
-    Args:
-        canvas: Where.
-        area: The area.
-        words: The text.
-        sizes: Sizes of letters, the largest first.
-        color: Of the letters.
-        is_centered: Whether the lines stand in the middle of the area's height, not at its top.
-    """
-    left, top, right, bottom = area
-    size, lines = arrange(words, sizes, right - left, bottom - top)
-    if is_centered:
-        top += (bottom - top - LEADING * size * len(lines)) / 2
-    for number, line in enumerate(lines):
-        canvas.text((left, top + (LEADING * number + 1.0) * size), line, color, size)
-
-
-@functools.lru_cache(maxsize=1024)
-def arrange(words: str, sizes: tuple[int, ...], width: float, height: float) -> tuple[int, list[str]]:
-    """The first of some sizes of letters with which a text fits, else the last one, and the lines of the text."""
-    for size in sizes[:-1]:
-        lines = wrap(words, size, width, int(height / (LEADING * size)))
-        if " ".join(lines) == " ".join(words.split()):
-            return size, lines
-    return sizes[-1], wrap(words, sizes[-1], width, int(height / (LEADING * sizes[-1])))
-
-
-def wrap(words: str, size: int, width: float, most: int) -> list[str]:
-    """The lines of a text; where it needs more than ``most``, the last one ends with an ellipsis."""
-    lines, line, taken = list[str](), "", 0.0
-    for word in words.split():
-        needed = taken + length_of(f" {word}" if line else word, size)
-        if needed <= width:
-            line, taken = f"{line} {word}" if line else word, needed
-        elif len(lines) == most - 1:
-            return [*lines, fit(f"{line} {word}", size, width)]
-        else:
-            lines += [line] if line else []
-            line = fit(word, size, width)
-            taken = length_of(line, size)
-    return [*lines, line] if line else lines
-
-
-def fit(words: str, size: int, width: float) -> str:
-    """Words on one line, with an ellipsis where they are cut."""
-    words = " ".join(words[: int(width)].split())
-    if length_of(words, size) <= width:
-        return words
-    while (length := length_of(words + ELLIPSIS, size)) > width:
-        words = words[: min(len(words) - 1, int(len(words) * width / length))].rstrip()
-    return words + ELLIPSIS
-
-
-@functools.lru_cache(maxsize=16384)
-def length_of(words: str, size: int) -> float:
-    """Length of letters in pixels."""
-    return font(size).getlength(words)
-
-
 # ---------------------------------------------------------------------------------------------------------------- text
 
 
@@ -387,21 +323,25 @@ def write(game: Game, world: Any, s: Any) -> str:
         s: The match record.
     """
     texts = texts_of(game)
-    verb, words = turn_of(texts, s)
-    path = [(step.is_found, " - ".join(filter(None, step[:3]))) for step in steps_of(texts, world, s)]
-    passages = [(p.is_needed, ": ".join(filter(None, p[:2]))) for p in passages_of(texts, world, s)]
-    lines = [
-        question_of(texts, s),
-        status_of(s),
-        "path:",
-        *(f"  {'*' if is_found else '-'} {fact}" for is_found, fact in path),
-        f"right answer: {answer_of(texts, s)}",
-        f"last turn: {verb} {words}" if verb else "last turn: none",
+    path = [*write_path(steps_of(texts, world, s)), f"right answer: {answer_of(texts, s)}"]
+    turns = write_turns(s, passages_of(texts, world, s), turn_of(texts, s), result_of(game, s))
+    return "\n".join(map(cut, [question_of(texts, s), status_of(s), *path, *turns]))
+
+
+def write_path(steps: list[Step]) -> list[str]:
+    """A line for each passage that the question needs."""
+    return ["path:", *(f"  {'*' if step.is_found else '-'} {' - '.join(filter(None, step[:3]))}" for step in steps)]
+
+
+def write_turns(s: Any, passages: list[Passage], turn: tuple[str, str], result: str) -> list[str]:
+    """Lines of the last turn, of the passages and of the result."""
+    found = [(p.is_needed, ": ".join(filter(None, p[:2]))) for p in passages] or [(False, no_passages(s))]
+    return [
+        f"last turn: {' '.join(turn)}" if turn[0] else "last turn: none",
         "passages of the last search:",
-        *(f"  {'*' if is_needed else '-'} {passage}" for is_needed, passage in passages or [(False, no_passages(s))]),
-        f"result: {result_of(game, s)}",
+        *(f"  {'*' if is_needed else '-'} {passage}" for is_needed, passage in found),
+        f"result: {result}",
     ]
-    return "\n".join(cut(line) for line in lines)
 
 
 def cut(line: str) -> str:

@@ -8,13 +8,16 @@ below it its energy. Lines go to whom it attacked or healed last in this decisio
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from palaestra.core.compile.linker import record_view
-from palaestra.drawing.canvas import Canvas, Point, font
-from palaestra.drawing.colors import LINE, MUTED, SIGNAL, TEAMS, TEXT, Color, blend, fade
+from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.colors import MUTED, SIGNAL, TEAMS, TEXT, Color, blend, fade
+from palaestra.drawing.widgets import draw_bar, draw_legend, length_of
 from palaestra.game import Game
 from palaestra.games.skirmish.battle_records import ARRIVED, RED
 from palaestra.games.skirmish.combat import CIRCLE, NOBODY
@@ -218,16 +221,12 @@ def draw_header(canvas: Canvas, game: Game, world: Any, s: Any) -> None:
         canvas.text((middle, base), "draw", TEXT, 16, "ms")
     else:
         canvas.text((middle, base), ":", MUTED, 16, "ms")
-    half, top = middle - MARGIN - 3.0, 36.0
     for team, side in ((0, -1), (1, 1)):
         count, share = strength(world, s, team)
         if winner < 0 and not s["info"]["end_reason"]:
             canvas.text((middle + 12 * side, base), str(count), TEAMS[team], 18, "rs" if team == 0 else "ls")
-        inner = middle + 3 * side
-        for length, color in ((half, LINE), (half * share, TEAMS[team])):
-            ends = sorted((inner, inner + side * length))
-            if length > 0.0:
-                canvas.rectangle(ends[0], top, ends[1], top + 5, color, 2)
+        left, right = sorted((middle + 3 * side, middle + side * (middle - MARGIN)))
+        draw_bar(canvas, (left, 36, right, 41), share, TEAMS[team], mirrored=side < 0)
 
 
 def strength(world: Any, s: Any, team: int) -> tuple[int, float]:
@@ -249,18 +248,23 @@ def title(game: Game, s: Any) -> str:
 
 def draw_footer(canvas: Canvas, view: View, game: Game, s: Any) -> None:
     """What the marks mean, for the kinds of this match, and the damage so far."""
-    world, base, x = game.world, view.height - 11.0, MARGIN + 7.0
+    world, base, damage = game.world, view.height - 11.0, f"damage {float(s['info']['damage']):.0f}"
     alive = living(world, s)
-    for kind in sorted(set(s["kind"][alive + fallen(s)].tolist())):
-        name = game.captions.units[kind].replace("_", " ")
-        draw_body(canvas, (x, base - 4.5), 7.5, world.units[kind], MUTED)
-        canvas.text((x + 14, base), name, MUTED, 12)
-        x += 36.0 + font(12).getlength(name)
+    entries: list[tuple[str, Callable[[Point], None]]] = [
+        (game.captions.units[kind].replace("_", " "), partial(draw_body, canvas, radius=7.5, unit=unit, color=MUTED))
+        for kind, unit in enumerate(world.units)
+        if kind in s["kind"][alive + fallen(s)]
+    ]
     if len(alive) <= FEW and (world.units["range"][s["kind"][alive]] >= MELEE_CELLS).any():
-        for k in range(0, 360, 40):
-            canvas.arc((x, base - 4.5), 6.5, k, k + 20, MUTED)
-        canvas.text((x + 12, base), "range", MUTED, 12)
-    canvas.text((WIDTH - MARGIN, base), f"damage {float(s['info']['damage']):.0f}", MUTED, 12, "rs")
+        entries.append(("range", partial(draw_reach, canvas)))
+    draw_legend(canvas, (MARGIN + 7.0, base - 4.5), entries, WIDTH - MARGIN - 16 - length_of(damage, 12))
+    canvas.text((WIDTH - MARGIN, base), damage, MUTED, 12, "rs")
+
+
+def draw_reach(canvas: Canvas, center: Point) -> None:
+    """The symbol of a range: a dashed ring."""
+    for k in range(0, 360, 40):
+        canvas.arc(center, 6.5, k, k + 20, MUTED)
 
 
 # ---------------------------------------------------------------------------------------------------------------- text

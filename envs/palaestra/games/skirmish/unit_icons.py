@@ -24,7 +24,8 @@ import math
 from typing import Any
 
 from palaestra.drawing.canvas import Canvas, Point
-from palaestra.drawing.colors import BACKGROUND, LINE, SIGNAL, TEXT, Color, blend, fade
+from palaestra.drawing.colors import BACKGROUND, SIGNAL, TEXT, Color, blend, fade
+from palaestra.drawing.widgets import draw_bar
 from palaestra.games.skirmish.combat import CIRCLE
 from palaestra.games.skirmish.ruleset import ATTRIBUTES
 
@@ -156,5 +157,4 @@ def draw_life(canvas: Canvas, center: Point, radius: float, color: Color, shares
             canvas.arc(center, ring, -90.0, -90.0 + 360.0 * share, shade, width)
     if energy >= 0.0:
         left, top = x - 0.8 * radius, y + radius + 3.0
-        canvas.rectangle(left, top, left + 1.6 * radius, top + 2.0, LINE)
-        canvas.rectangle(left, top, left + 1.6 * radius * energy, top + 2.0, SIGNAL)
+        draw_bar(canvas, (left, top, left + 1.6 * radius, top + 2.0), energy, SIGNAL, radius=0)

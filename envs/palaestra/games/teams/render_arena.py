@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.drawing.canvas import Canvas, Point
-from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
+from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, blend, fade
+from palaestra.drawing.widgets import draw_bar
 from palaestra.game import Game
 from palaestra.games.teams.arena_duel import HIT_POINTS
 from palaestra.games.teams.arena_fire import NO_AGENT
@@ -24,6 +25,8 @@ LONG_M, WIDE_M, TURRET_M, BARREL_M = 0.26, 0.21, 0.12, 0.34
 """Half lengths of a chassis, radius of a turret and length of a barrel."""
 PLATES = ((1.0, 3.5), (0.55, 2.5), (0.25, 2.0))
 """Brightness and width of the lines for front, sides and rear."""
+TRACK = fade(LINE, 0.9)
+"""Colour of the empty part of bars."""
 
 
 def place(x_m: float, z_m: float) -> Point:
@@ -132,7 +135,8 @@ def draw_robot(canvas: Canvas, match: Any, slot: int) -> None:
         canvas.line([corners[k], corners[(k + 1) % 4]], blend(BACKGROUND, blend(color, TEXT, 0.3), share), width)
     canvas.circle(center, SCALE * TURRET_M, color, BACKGROUND, 1.5)
     canvas.line([center, place(*(match.position_m[slot] + BARREL_M * match.turret[slot]))], TEXT, 3)
-    bar(canvas, (center[0] - 20, center[1] - 31), 40, 4, float(match.hit_points[slot]) / HIT_POINTS, color)
+    bar = (center[0] - 20, center[1] - 31, center[0] + 20, center[1] - 27)
+    draw_bar(canvas, bar, float(match.hit_points[slot]) / HIT_POINTS, color, back=TRACK)
 
 
 def draw_bars(canvas: Canvas, game: Game, match: Any, slot: int) -> None:
@@ -143,14 +147,7 @@ def draw_bars(canvas: Canvas, game: Game, match: Any, slot: int) -> None:
     hit_points, rounds = float(match.hit_points[slot]), float(match.rounds[slot])
     canvas.text((left, top + 9), game.agents[slot], color if match.alive[slot] else MUTED, 12)
     canvas.text((left + width, top + 9), f"{math.ceil(hit_points)}", TEXT if hit_points > 0 else MUTED, 12, "rs")
-    bar(canvas, (left, top + 15), width, 8, hit_points / HIT_POINTS, color)
+    draw_bar(canvas, (left, top + 15, left + width, top + 23), hit_points / HIT_POINTS, color, back=TRACK, radius=4)
     share = rounds / max(float(match.parameters.rounds), 1.0)
-    bar(canvas, (left, top + 27), width, 4, share, SIGNAL if match.alive[slot] else LINE)
-
-
-def bar(canvas: Canvas, corner: Point, width: float, height: float, share: float, color: Color) -> None:
-    """A bar filled from the left."""
-    x, y = corner
-    canvas.rectangle(x, y, x + width, y + height, fade(LINE, 0.9), height / 2)
-    if share > 0.0:
-        canvas.rectangle(x, y, x + max(width * share, height), y + height, color, height / 2)
+    color = SIGNAL if match.alive[slot] else LINE
+    draw_bar(canvas, (left, top + 27, left + width, top + 31), share, color, back=TRACK)

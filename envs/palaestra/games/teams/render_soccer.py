@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import Canvas, Point
+from palaestra.drawing.board import Board
+from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, blend, fade
 from palaestra.game import Game
 from palaestra.games.teams.soccer import BLUE, RED, team_of
@@ -20,15 +21,10 @@ GRASS = blend(PANEL, (46, 120, 84), 0.35)
 """Colour of every other cell; the rest is a little darker."""
 
 
-def cell_size(rows: int, columns: int) -> int:
-    """Side of a cell, pixels."""
-    return min((WIDTH - 2 * (MARGIN + NET)) // columns, TALLEST // rows)
-
-
-def cell_center(rows: int, columns: int, row: float, column: float) -> Point:
-    """Pixels of the middle of a cell."""
-    size = cell_size(rows, columns)
-    return (WIDTH - size * columns) / 2 + (column + 0.5) * size, HEADER + (row + 0.5) * size
+def board_of(rows: int, columns: int) -> Board:
+    """The pitch in pixels."""
+    side = min((WIDTH - 2 * (MARGIN + NET)) // columns, TALLEST // rows)
+    return Board((WIDTH - side * columns) / 2, HEADER, side, rows, columns)
 
 
 def draw_soccer(game: Game, world: Any, s: np.void) -> Canvas:
@@ -43,12 +39,12 @@ def draw_soccer(game: Game, world: Any, s: np.void) -> Canvas:
         600 x H pixels; H goes with the shape of the pitch.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
-    rows, columns = world.rows, world.columns
-    canvas = Canvas(WIDTH, HEADER + cell_size(rows, columns) * rows + MARGIN, BACKGROUND)
+    board = board_of(world.rows, world.columns)
+    canvas = Canvas(WIDTH, HEADER + int(board.side) * board.rows + MARGIN, BACKGROUND)
     draw_header(canvas, game, world, match)
-    draw_pitch(canvas, world)
+    draw_pitch(canvas, board, world)
     for slot in range(len(match.row)):
-        draw_player(canvas, rows, columns, match, slot)
+        draw_player(canvas, board, match, slot)
     return canvas
 
 
@@ -67,18 +63,13 @@ def draw_header(canvas: Canvas, game: Game, world: Any, match: Any) -> None:
     canvas.text((WIDTH - MARGIN, base), f"{int(match.steps)} / {match.parameters.horizon:.0f}", MUTED, 14, "rs")
 
 
-def draw_pitch(canvas: Canvas, world: Any) -> None:
+def draw_pitch(canvas: Canvas, board: Board, world: Any) -> None:
     """Cells, and a goal on each side in the colour of the team that guards it."""
-    rows, columns = world.rows, world.columns
-    half = cell_size(rows, columns) / 2
-    for row in range(rows):
-        for column in range(columns):
-            x, y = cell_center(rows, columns, row, column)
-            color = GRASS if (row + column) % 2 else blend(GRASS, PANEL, 0.35)
-            canvas.rectangle(x - half + 1, y - half + 1, x + half - 1, y + half - 1, color, 4)
-    for team, column, side in ((RED, 0, -1), (BLUE, columns - 1, 1)):
-        x, top = cell_center(rows, columns, world.mouth_first_row, column)
-        bottom = cell_center(rows, columns, world.mouth_last_row, column)[1] + half
+    half = board.side / 2
+    board.draw_cells(canvas, np.indices((board.rows, board.columns)).sum(0) % 2, (blend(GRASS, PANEL, 0.35), GRASS))
+    for team, column, side in ((RED, 0, -1), (BLUE, board.columns - 1, 1)):
+        x, top = board.center(world.mouth_first_row, column)
+        bottom = board.center(world.mouth_last_row, column)[1] + half
         line, top = x + side * half, top - half
         back = line + side * NET
         canvas.rectangle(min(line, back), top, max(line, back), bottom, fade(TEAMS[team], 0.14))
@@ -90,10 +81,10 @@ def draw_pitch(canvas: Canvas, world: Any) -> None:
         canvas.line([(line, top), (line, bottom)], TEAMS[team], 4)
 
 
-def draw_player(canvas: Canvas, rows: int, columns: int, match: Any, slot: int) -> None:
+def draw_player(canvas: Canvas, board: Board, match: Any, slot: int) -> None:
     """A disc with the player's number; the holder wears a ring and the ball. A scorer is drawn in the goal."""
-    size = cell_size(rows, columns)
-    x, y = cell_center(rows, columns, int(match.row[slot]), int(match.column[slot]))
+    size = board.side
+    x, y = board.center(int(match.row[slot]), int(match.column[slot]))
     team, holds, radius = team_of(match, slot), slot == match.holder, 0.3 * size
     if holds and match.info.winner >= 0:
         radius = min(radius, 0.4 * NET)

@@ -14,6 +14,7 @@ import numpy as np
 
 from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import BACKGROUND, GROUND, LINE, MUTED, SIGNAL, TEAMS, TEXT, Color, fade
+from palaestra.drawing.widgets import draw_bar
 from palaestra.game import Game
 from palaestra.games.ucav.autopilot import altitude_to_flight_path, heading_to_roll
 from palaestra.games.ucav.geometry import (
@@ -199,9 +200,7 @@ def _cockpit(game: Game, match: Any, k: int) -> Canvas:
     left, right, health = COLUMN - 162.0, COLUMN - 48.0, float(match.health[k])
     text = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
     canvas.text((left - 10, 21), text, SIGNAL, 12, "rs")
-    canvas.rectangle(left, 12, right, 20, LINE, 3)
-    if health > 0.0:
-        canvas.rectangle(left, 12, left + max(health * (right - left), 6.0), 20, color, 3)
+    draw_bar(canvas, (left, 12, right, 20), health, color, radius=3)
     canvas.text((COLUMN - 14, 21), f"{math.ceil(100 * health)}%", TEXT, 12, "rs")
     draw_attitude(canvas, (62.0, 91.0), 48.0, body, color)
     range_m, off_nose, closure = distance_m(body, other), antenna_train_angle_rad(body, other), closure_mps(body, other)

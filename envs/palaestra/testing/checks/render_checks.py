@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import numpy as np
 
+from palaestra.drawing.canvas import Canvas, font
 from palaestra.testing.drivers import EnvDriver
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import difference, record_change, snapshot_view
 from palaestra.testing.subject import Subject
+
+MOST_SECONDS = 0.5
+"""Of the processor, for a picture."""
 
 
 @conformance(order=1201)
@@ -69,3 +76,45 @@ def texts_have_no_side_effects(subject: Subject) -> None:
             require(sim.render_text(lane) == text, f"{place}: two texts of the same moment differ")
         player.play(sim)
         sim.step()
+
+
+@conformance(order=1203)
+def pictures_follow_the_match(subject: Subject) -> None:
+    """Picture and text change as a match is played, soon enough; words of a picture stay on it, beside each other."""
+    if reason := subject.why_not_drawn():
+        raise Skipped(reason)
+    sim = subject.batch(1)
+    player = Player(sim)
+    sim.reset(seed=subject.draw.seed())
+    start = sim.render(0), sim.render_text(0)
+    is_same, seconds = [True, True], list[float]()
+    for number in subject.rounds(12, 20, 60):
+        player.play(sim)
+        sim.step()
+        before = time.process_time()
+        picture = sim.render(0)
+        seconds.append(time.process_time() - before)
+        slow = f"a picture takes {min(seconds):.2f} s of the processor, more than {MOST_SECONDS} s"
+        require(number < 2 or min(seconds) <= MOST_SECONDS, slow)
+        is_same = [is_same[0] and np.array_equal(picture, start[0]), is_same[1] and sim.render_text(0) == start[1]]
+        _words_have_room(sim.draw(0), f"step {number + 1}")
+    require(not is_same[0], f"the picture is the same after {len(seconds)} decisions")
+    require(not is_same[1], f"the text is the same after {len(seconds)} decisions")
+
+
+def _words_have_room(canvas: Any, place: str) -> None:
+    """Words of a canvas are within it and not upon others; pictures that are arrays say nothing of their words."""
+    if not isinstance(canvas, Canvas):
+        return
+    boxes = list[tuple[str, tuple[float, ...]]]()
+    for (x, y), words, _, size, anchor in [*(canvas.layer.all_words() if canvas.layer else ()), *canvas.words]:
+        left, top, right, bottom = font(size).getbbox(words, anchor=anchor)
+        box = (round(x) + left, round(y) + top, round(x) + right, round(y) + bottom)
+        is_inside = min(box) >= 0 and box[2] <= canvas.width and box[3] <= canvas.height
+        require(is_inside, f"{place}: {words!r} at {box} leaves its panel of {canvas.width} x {canvas.height} pixels")
+        for others, other in boxes:
+            across, down = (min(box[k + 2], other[k + 2]) - max(box[k], other[k]) for k in (0, 1))
+            require(min(across, down) <= 1 or words == others, f"{place}: {words!r} stands upon {others!r}")
+        boxes.append((words, box))
+    for panel, _ in canvas.panels:
+        _words_have_room(panel, place)
