@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,15 +19,13 @@ from palaestra import registry
 from palaestra.cli.benchmarks import vector
 from palaestra.cli.measure import Benchmark
 from palaestra.cli.random_actions import POOL, episodes
-from palaestra.game import TERMINATED, Field, Game, Role, uniform
+from palaestra.game import TERMINATED, Field, Game, Role, uniform, with_options
 from palaestra.games.ucav.body import BODY
-from palaestra.games.ucav.flight import PHYSICS_HZ, FlightKeywords, frames_in_a_period
+from palaestra.games.ucav.flight import FLIGHT_OPTIONS, PHYSICS_HZ, flight_of_game, frames_in_a_period
 from palaestra.games.ucav.inner_loop import STICK
 
 DOGFIGHT, TRACK = "palaestra/UcavDogfight-v1", "palaestra/UcavTrack-v1"
 FLIGHT, FLIGHT_GAME = "palaestra-bench/Flight-v0", "flight_speed:game"
-AIRFRAME, PLANET = "f16", "still"
-"""What flies everywhere here, around what: the defaults of the games."""
 LANES, JSBSIM_LANES = 1024, 64
 FRAMES = frames_in_a_period(PHYSICS_HZ)
 """Frames that an aircraft flies in a decision by the stick."""
@@ -83,9 +81,10 @@ def observe(s, world, observations, scratch):
     observations.pilot[0].altitude_m = s.body[0].altitude_m
 
 
-def game(engine: Literal["compiled", "jsbsim"] = "compiled") -> Game:
+@with_options(*FLIGHT_OPTIONS)
+def game(options: Any) -> Game:
     """One aircraft that flies by the stick, and no task: what a decision of a second costs is its frames."""
-    flight = FlightKeywords(engine, AIRFRAME, PLANET, PHYSICS_HZ).of_game(count=1)
+    flight = flight_of_game(options, count=1)
     return Game(
         name="Flight",
         roles=(Role("pilot", ("pilot_0",), (Field("altitude_m", (), -1e9, 1e9, "m", "height"),), STICK),),

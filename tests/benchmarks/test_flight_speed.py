@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_game_of_flight_moves_under_both_engines_as_the_stick_says(rules: Any):
     climbs = []
     for engine in ("compiled", "jsbsim"):
-        sim = rules(flight.game(engine), 2)
+        sim = rules(flight.game(engine=engine), 2)
         sim.reset(seed=0)
         sim.actions[:, 0] = [[0.0, 0.5, 0.0, 0.0], [0.0, -0.2, 0.0, 0.0]]
         before = sim.states["body"]["altitude_m"].copy()

@@ -295,12 +295,6 @@ def test_compute_reward_keeps_its_contract(id: str, keywords: dict[str, Any]):
     check(id, only=["goal_rewards_are_paid"], reward="sparse", compiled=False, **keywords).raise_if_failed()
 
 
-def test_unknown_words_are_refused():
-    for keyword in ("task", "reward", "dtype", "commands", "randomise", "sensor_noise"):
-        with pytest.raises(ValueError, match=keyword):
-            registry.make_game(ID, **{keyword: "much"})
-
-
 def test_what_a_start_draws_is_the_models_and_noise_is_of_own_sensors():
     plain, sim = batch(40), batch(40, randomise=1.0)
     records, model, made = sim.states, hand_throw.scene(hand_throw.OVER), sim.engine.batch

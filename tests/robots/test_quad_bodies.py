@@ -238,12 +238,3 @@ def test_bodies_that_cannot_be_had_say_what_to_do(package: Any, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "mujoco_menagerie", None)
     with pytest.raises(ImportError, match="pip install mujoco-menagerie"):
         registry.make_game(ID, body="menagerie:lost")
-
-
-@pytest.mark.parametrize("keyword", ["randomise", "sensor_noise"])
-def test_shares_are_numbers_from_0_to_1(keyword: str):
-    for wrong in (-0.1, 1.5, True, "much", float("nan")):
-        with pytest.raises(ValueError, match=f"{keyword} must be a number from 0 to 1"):
-            registry.make_game(ID, **{keyword: wrong})
-    with pytest.raises(ValueError, match="low_level must be one of 'trot', 'joint'"):
-        registry.make_game(ID, low_level="gallop")

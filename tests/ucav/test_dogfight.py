@@ -549,16 +549,6 @@ def test_a_missing_network_is_refused():
         dogfight.game(commands="macro", inner_loop="nowhere.safetensors")
 
 
-def test_unknown_commands_are_refused():
-    with pytest.raises(ValueError, match="stick"):
-        dogfight.game(commands="yoke")  # type: ignore[arg-type]
-
-
-def test_the_stick_has_no_inner_loop():
-    with pytest.raises(ValueError, match="macro"):
-        dogfight.game(inner_loop="ppo")
-
-
 def test_both_kinds_of_commands_last_200_seconds():
     assert (STICK.horizon * 0.1, MACRO.horizon * 0.5) == (200.0, 200.0)
     assert (STICK.periods, MACRO.periods) == (1, 5)

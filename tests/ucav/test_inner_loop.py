@@ -1,5 +1,6 @@
 """The file of a learned inner loop: read to the bit, or refused by its name."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from safetensors.numpy import save_file
 from palaestra import make_batch
 from palaestra.core.files import FileError
 from palaestra.games.ucav import pursuit
-from palaestra.games.ucav.dogfight import DogfightKeywords
 from palaestra.games.ucav.inner_loop import STICK, TRACKING_SIZE, load_inner_loop
 from palaestra.kernels.networks import WIDEST, make_network
 
@@ -65,7 +65,7 @@ def test_a_file_that_is_cut_is_refused_by_name(tmp_path: Path):
 @pytest.mark.slow  # compiles the game with each inner loop
 @pytest.mark.parametrize("loop", ["pid", "ppo"])
 def test_the_default_inner_loop_is_one_over_which_no_scripts_macros_crash(loop: str):
-    default, lost = DogfightKeywords().inner_loop, {}
+    default, lost = inspect.signature(pursuit.game).parameters["inner_loop"].default, {}
     scripts = pursuit.game(commands="macro").scripts
     for red in scripts:
         sim: Any = make_batch(

@@ -365,15 +365,3 @@ def test_a_game_without_aircraft_is_refused():
     game: Any = SimpleNamespace(state_dtype=np.dtype([("odd", "u1")]))
     with pytest.raises(ValueError, match="no field of type"):
         JsbsimEngine(game, 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ({"airframe": "f61"}, "airframe must be one of 'f16', 'f16-jsbsim', got 'f61'"),
-        ({"planet": "moon"}, "planet must be one of 'still', 'wgs84', got 'moon'"),
-    ],
-)
-def test_an_unknown_word_names_the_known_ones(words, message):
-    with pytest.raises(ValueError, match=message):
-        JsbsimEngine(GAME, 1, **words)

@@ -8,12 +8,14 @@ import math
 from collections import namedtuple
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from palaestra.core.contract import keywords as by_hand
 from palaestra.core.contract.keywords import Words, any_text, check_flag, check_word
+
+Made = TypeVar("Made")
 
 TABLE = "__options__"
 """Attribute of a factory that holds its `Option` objects."""
@@ -103,7 +105,7 @@ class Option:
         return " to ".join(str(end) if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
 
     def _number(self, value: Any) -> Any:
-        kind = int if isinstance(self.low, int) else float
+        kind: Any = int if isinstance(self.low, int) else float
         ends = tuple(value) if self.is_span and isinstance(value, tuple | list) and len(value) == 2 else (value, value)
         if not all(_is_number(end, kind) and self.low <= end <= self.high for end in ends) or ends[0] > ends[1]:  # type: ignore[operator]
             name = "an integer" if kind is int else "a number"
@@ -131,7 +133,7 @@ def _is_number(value: Any, kind: type) -> bool:
     return whole or (kind is float and isinstance(value, float | np.floating) and math.isfinite(value))
 
 
-def with_options(*table: Option) -> Callable[[Callable[[Any], Any]], Callable[..., Any]]:
+def with_options(*table: Option) -> Callable[[Callable[[Any], Made]], Callable[..., Made]]:
     """Gives a factory its keywords.
 
     ::
@@ -159,7 +161,7 @@ def with_options(*table: Option) -> Callable[[Callable[[Any], Any]], Callable[..
     if len(set(names)) < len(names) or not all(other in names for option in table for other in option.only):
         raise ValueError(f"names of options stand once, and only= names options: {', '.join(names)}")
 
-    def decorate(factory: Callable[[Any], Any]) -> Callable[..., Any]:
+    def decorate(factory: Callable[[Any], Made]) -> Callable[..., Made]:
         signature = inspect.Signature([_parameter(option) for option in table])
         numeric = [option for option in table if option.words or option.low is not None or option.is_flag]
         numbers: Any = namedtuple("Numbers", [option.name for option in numeric])
@@ -177,7 +179,7 @@ def with_options(*table: Option) -> Callable[[Callable[[Any], Any]], Callable[..
                 return numbers(*(_as_number(option, getattr(self, option.name)) for option in numeric))
 
         @functools.wraps(factory)
-        def with_table(*arguments: Any, **keywords: Any) -> Any:
+        def with_table(*arguments: Any, **keywords: Any) -> Made:
             given = signature.bind(*arguments, **keywords).arguments
             return factory(Options(**values_of(table, given)))
 

@@ -49,9 +49,10 @@ Hands are open, the part of each is 8 mm from its palm. Bottle and pen lie up to
   decisions, 150 in `HandScissors`.
 
 ## Arguments
-`reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards. `commands`:
-`"joint"` or `"grip"`. `task`: `"bottle_cap"`, `"pen"` or `"scissors"`, fixed by the id. The script `hold` keeps the
-hands as they start; `pull` closes them and moves the bases apart. Parameters:
+`randomise` and `sensor_noise`: [change the robots](../guides/robots.md). The script `hold` keeps the hands as they
+start; `pull` closes them and moves the bases apart.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -62,20 +63,20 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Field, Game, check_word, shares_keywords, uniform
+from palaestra.game import Field, Game, Option, uniform, with_options
 from palaestra.games.robots.engine import Copy, compiled_spec, import_mujoco
 from palaestra.games.robots.hand import BASE_MOST_M, Mount
 from palaestra.games.robots.hand_parts import (
     COLORS,
     ENDS,
     GRIP,
+    HAND_OPTIONS,
     PALM_M,
     Free,
-    HandKeywords,
     Posture,
     distance,
     hand_game,
@@ -453,22 +454,13 @@ def sees(number: Any) -> tuple[Field, ...]:
     )
 
 
-@shares_keywords(HandKeywords)
-def game(shared: HandKeywords, task: Literal["bottle_cap", "pen", "scissors"] = "bottle_cap") -> Game:
-    """The rules.
-
-    Args:
-        shared: Keywords of all hands.
-        task: What is opened, see `TASKS`.
-
-    Raises:
-        ValueError: A word that is none of these.
-    """
-    check_word("task", task, tuple(name for name, _ in TASKS))
-    thing = dict(TASKS)[task]
+@with_options(Option("task", "bottle_cap", "what is opened; fixed by the id", words=tuple(dict(TASKS))), *HAND_OPTIONS)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/HandBottleCap-v0` and its kin."""
+    thing = dict(TASKS)[options.task]
     slides = 0.0 if thing.is_hinge else 1.0
     return hand_game(
-        shared,
+        options,
         thing.name,
         sees,
         scene,
@@ -494,7 +486,7 @@ def game(shared: HandKeywords, task: Literal["bottle_cap", "pen", "scissors"] = 
         reset=reset,
         evaluate=evaluate,
         observe=observe,
-        script=script if shared.commands == "joint" else script_grip,
+        script=script if options.commands == "joint" else script_grip,
         scripts=("hold", "pull"),
         global_state=global_state,
         horizon=thing.horizon,

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, check_word, uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Option, Role, uniform
 from palaestra.games.robots.engine import DIVERGED, Copy, Scale, import_mujoco, version
 from palaestra.games.robots.hand import BASE, HAND, Mount, add_hand, all_servos, range_of, servos
 from palaestra.games.robots.parts import (
+    FIELD_DTYPES,
     FREE,
-    RobotKeywords,
+    ROBOT_OPTIONS,
     draw_factor,
     draw_noise,
     free_copies,
@@ -45,16 +45,11 @@ OBJECT = np.dtype([*FREE.descr, ("mass_factor", "f8"), ("friction_factor", "f8")
 NOISE = np.array([0.01] * 24 + [0.5] * 24 + [0.1] * 5 + [0.001] * 3 + [0.01] * 3 + [0.01] * 3 + [0.1] * 3)
 """Most noise of what a hand measures of itself with ``sensor_noise=1``, in their units."""
 
-
-@dataclass(frozen=True)
-class HandKeywords(RobotKeywords):
-    """Keywords that all games of hands have.
-
-    Attributes:
-        commands: ``"joint"``: a number a servo; ``"grip"``: one for all fingers.
-    """
-
-    commands: Literal["joint", "grip"] = "joint"
+HAND_OPTIONS = (
+    *ROBOT_OPTIONS,
+    Option("commands", "joint", "agents give a number a servo, or one for all fingers", words=("joint", "grip")),
+)
+"""Of all games of hands."""
 
 
 class HandWorld(NamedTuple):
@@ -349,12 +344,7 @@ def measured_numbers(is_movable: bool) -> int:
 
 
 def action_numbers(commands: str, is_movable: bool) -> int:
-    """Numbers of an action.
-
-    Raises:
-        ValueError: No such commands.
-    """
-    check_word("commands", commands, ("joint", "grip"))
+    """Numbers of an action."""
     if commands == "grip":
         return MOVABLE_GRIP if is_movable else GRIP
     return len(all_servos(is_movable))
@@ -451,7 +441,7 @@ def hand_world(
     mounts: Sequence[Mount],
     postures: Sequence[Posture],
     is_movable: bool,
-    shared: HandKeywords,
+    options: Any,
     task: Any,
 ) -> HandWorld:
     """What the hooks read."""
@@ -459,30 +449,30 @@ def hand_world(
     low, high = np.array([range_of(servo) for servo in names]).T.copy()
     poses = [posed(posture) for posture in postures]
     targets = np.array([np.pad(told, (0, len(names) - len(told))) for told, _ in poses])
-    numbers = action_numbers(shared.commands, is_movable)
+    numbers = action_numbers(options.commands, is_movable)
     told = 2.0 * (targets - low) / (high - low) - 1.0
     return HandWorld(
         low,
         high,
         targets,
         np.array([joints for _, joints in poses]),
-        told if shared.commands == "joint" else np.zeros((2, numbers)),
+        told if options.commands == "joint" else np.zeros((2, numbers)),
         parts_of_a_grip(is_movable),
-        int(shared.reward == "dense"),
+        int(options.reward == "dense"),
         int(is_movable),
         len(names),
         numbers,
         np.array([mount.position_m for mount in mounts]),
         np.array([mount.axes() for mount in mounts]),
-        float(shared.randomise),
-        float(shared.sensor_noise),
+        options.randomise,
+        options.sensor_noise,
         NOISE,
         task,
     )
 
 
 def hand_game(
-    shared: HandKeywords,
+    options: Any,
     name: str,
     sees: Callable[[Any], tuple],
     scene: Callable[..., Any],
@@ -501,7 +491,7 @@ def hand_game(
     """The game of a task of two hands.
 
     Args:
-        shared: Of the user. With ``"grip"`` agents command as `command_grip` says.
+        options: `HAND_OPTIONS` of the user. With ``"grip"`` agents command as `command_grip` says.
         name: Of the game.
         sees: Gives what a hand sees beside itself, from the dtype of numbers.
         scene: ``scene(*arguments, is_varied) -> MjModel``: see `hand_spec`; free objects come right after the hands.
@@ -515,12 +505,9 @@ def hand_game(
         state_size: Numbers of the global state beside those of hands and free objects.
         task: `HandWorld.task`.
         rules: Other attributes of `palaestra.game.Game`.
-
-    Raises:
-        ValueError: A keyword of the user is wrong.
     """
-    number, numbers = shared.number(), action_numbers(shared.commands, is_movable)
-    is_joint, is_varied = shared.commands == "joint", shared.randomise > 0.0
+    number, numbers = FIELD_DTYPES[options.dtype], action_numbers(options.commands, is_movable)
+    is_joint, is_varied = options.commands == "joint", options.randomise > 0.0
     field, about = (
         ("target", "targets of the servos, of their ranges")
         if is_joint
@@ -564,7 +551,7 @@ def hand_game(
         truncation_reasons=("diverged",),
         reward_dtype=number,
         global_state_size=(124 if is_movable else 100) + 15 * len(objects) + state_size,
-        world=hand_world(mounts, postures, is_movable, shared, task),
+        world=hand_world(mounts, postures, is_movable, options, task),
         render="palaestra.games.robots.picture:draw",
         render_fps=60.0,
         **defaults | rules,

@@ -49,9 +49,10 @@ Hands are cupped, the upright one has closed its fingers. The ball lies in the f
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 75 decisions, 150 in `HandCatchAbreast`.
 
 ## Arguments
-`reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards. `commands`:
-`"joint"` or `"grip"`. `randomise` and `sensor_noise`: [change the robots](../guides/robots.md). `task`: `"over"`,
-`"abreast"` or `"over2underarm"`, fixed by the id. The script `hold` keeps the hands as they start. Parameters:
+`randomise` and `sensor_noise`: [change the robots](../guides/robots.md). The script `hold` keeps the hands as they
+start.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -62,11 +63,11 @@ v0: initial version.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Field, Game, Representation, check_word, shares_keywords, uniform
+from palaestra.game import Field, Game, Option, Representation, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
 from palaestra.games.robots.hand import Mount
 from palaestra.games.robots.hand_parts import (
@@ -74,9 +75,9 @@ from palaestra.games.robots.hand_parts import (
     CUP_M,
     CUPPED,
     ENDS,
+    HAND_OPTIONS,
     PALM_M,
     Free,
-    HandKeywords,
     Posture,
     action_numbers,
     add_goal,
@@ -93,7 +94,7 @@ from palaestra.games.robots.hand_parts import (
     to_frame,
     vary,
 )
-from palaestra.games.robots.parts import INF, real, start_noise
+from palaestra.games.robots.parts import FIELD_DTYPES, INF, real, start_noise
 
 HEIGHT_M = 0.5
 """Of the catching hand."""
@@ -285,22 +286,13 @@ def shown_as_goals(own: int, number: Any) -> Representation:
     return Representation("goals for hindsight replay", observe_goal, {"hand": fields}, default_form="dict")
 
 
-@shares_keywords(HandKeywords)
-def game(shared: HandKeywords, task: Literal["over", "abreast", "over2underarm"] = "over") -> Game:
-    """The rules.
-
-    Args:
-        shared: Keywords of all hands.
-        task: Where hands stand, see `TASKS`.
-
-    Raises:
-        ValueError: A word that is none of these.
-    """
-    check_word("task", task, tuple(name for name, _ in TASKS))
-    throw = dict(TASKS)[task]
-    own = measured_numbers(throw.is_movable) + action_numbers(shared.commands, throw.is_movable)
+@with_options(Option("task", "over", "where hands stand; fixed by the id", words=tuple(dict(TASKS))), *HAND_OPTIONS)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/HandOver-v0` and its kin."""
+    throw = dict(TASKS)[options.task]
+    own = measured_numbers(throw.is_movable) + action_numbers(options.commands, throw.is_movable)
     return hand_game(
-        shared,
+        options,
         throw.name,
         sees,
         scene,
@@ -313,8 +305,8 @@ def game(shared: HandKeywords, task: Literal["over", "abreast", "over2underarm"]
         reset=reset,
         evaluate=evaluate,
         observe=observe_with_base if throw.is_movable else observe,
-        representations={"goal": shown_as_goals(own, "f8" if shared.dtype == "float64" else "f4")},
-        goal_reward=f"{__name__}:goal_reward" if shared.reward == "sparse" else None,
+        representations={"goal": shown_as_goals(own, FIELD_DTYPES[options.dtype])},
+        goal_reward=f"{__name__}:goal_reward" if options.reward == "sparse" else None,
         horizon=throw.horizon,
         info=(
             Field("distance_m", (), 0, INF, "m", "from the ball to the goal", "f8", checked=(0.0, 100.0)),

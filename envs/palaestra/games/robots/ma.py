@@ -38,8 +38,8 @@ The standing robot, with noise on all positions and velocities as in Gymnasium's
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon.
 
 ## Arguments
-`parts`: how joints are divided. `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of
-observations and rewards. Parameters:
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -54,14 +54,26 @@ import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Parameter, Role, check_word, uniform
+from palaestra.game import (
+    TERMINATED,
+    TRUNCATED,
+    Continuous,
+    Field,
+    Game,
+    Option,
+    Parameter,
+    Role,
+    check_word,
+    uniform,
+    with_options,
+)
 from palaestra.games.robots.engine import DIVERGED, Copy, compiled, version
-from palaestra.games.robots.parts import INF, real
+from palaestra.games.robots.parts import DTYPE, FIELD_DTYPES, INF, REWARD, real
 
 FALLEN, LOST = 2, 3
 """Numbers of the end reasons."""
@@ -412,36 +424,35 @@ class ModelDigest:
         return hashlib.sha256(ROBOTS[self.name].path.read_bytes()).hexdigest()
 
 
-def game(
-    robot: Literal["half_cheetah", "ant", "hopper", "walker2d"] = "half_cheetah",
-    parts: str = "",
-    reward: Literal["dense", "sparse"] = "dense",
-    dtype: Literal["float32", "float64"] = "float32",
-) -> Game:
-    """The rules of `palaestra/MaHalfCheetah-v0` and its kin.
+def checked_parts(parts: str, above: Any) -> str:
+    """A division that the robot has."""
+    check_word(f"parts of robot={above['robot']!r}", parts, tuple(ROBOTS[above["robot"]].parts))
+    return parts
 
-    Args:
-        robot: Which robot.
-        parts: How its joints are divided; the first division of the page's table if empty.
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
 
-    Raises:
-        ValueError: A word that is none of these.
-    """
-    check_word("robot", robot, tuple(ROBOTS))
-    check_word("reward", reward, ("dense", "sparse"))
-    check_word("dtype", dtype, ("float32", "float64"))
-    kind = ROBOTS[robot]
-    parts = parts or next(iter(kind.parts))
-    check_word("parts", parts, tuple(kind.parts))
-    divided, kin = kind.parts[parts], neighbours(kind)
+@with_options(
+    Option("robot", "half_cheetah", "which robot runs; fixed by the id", words=tuple(ROBOTS)),
+    Option(
+        "parts",
+        None,
+        "how its joints are divided among agents; None is the division by legs, or that of the hopper by joints",
+        words=tuple(dict.fromkeys(parts for kind in ROBOTS.values() for parts in kind.parts)),
+        check=checked_parts,
+        otherwise=lambda above: next(iter(ROBOTS[above["robot"]].parts)),
+        example="1",
+    ),
+    REWARD,
+    DTYPE,
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/MaHalfCheetah-v0` and its kin."""
+    robot, kind, number = options.robot, ROBOTS[options.robot], FIELD_DTYPES[options.dtype]
+    divided, kin = kind.parts[options.parts], neighbours(kind)
     own = np.array([[kind.joints.index(joint) for joint in part] for part in divided])
     near = [sorted({k for j in part for k in kin[j]} - set(part.tolist())) for part in own]
     most_near = max(map(len, near))
     positions, velocities = len(kind.start), kind.root[1] + len(kind.joints)
     motor_of = np.array([[kind.motors.index(joint) for joint in part] for part in divided])
-    number = "f8" if dtype == "float64" else "f4"
     bodies = np.dtype(
         [
             ("torque", "f8", (len(kind.motors),)),
@@ -460,7 +471,7 @@ def game(
         noise=np.array(kind.noise),
         is_normal=int(kind.is_normal),
         decision_s=kind.substeps * kind.step_s,
-        milestone_m=kind.milestone_m if reward == "sparse" else 0.0,
+        milestone_m=kind.milestone_m if options.reward == "sparse" else 0.0,
         heights_m=np.array(kind.heights_m),
         steepest_rad=kind.steepest_rad,
         largest=kind.largest,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from palaestra.game import Field, check_word, uniform
+from palaestra.game import Field, Option, uniform
 from palaestra.games.robots.engine import Copy, Scale, import_mujoco
 
 INF = math.inf
@@ -33,49 +32,22 @@ SCALED = (
 )
 """What a start draws: member of a record, array of ``mjModel``, whose numbers, which of them."""
 
-
-@dataclass(frozen=True)
-class RobotKeywords:
-    """Keywords that all games of quadrupeds and of hands have.
-
-    Attributes:
-        reward: ``"dense"`` or ``"sparse"``.
-        dtype: Of observations and rewards.
-        randomise: Share of the most that bodies vary, 0 to 1.
-        sensor_noise: Share of the most noise of what a robot measures of itself, 0 to 1.
-    """
-
-    reward: Literal["dense", "sparse"] = "dense"
-    dtype: Literal["float32", "float64"] = "float32"
-    randomise: float = 0.0
-    sensor_noise: float = 0.0
-
-    def number(self) -> Literal["f4", "f8"]:
-        """The dtype of observations and rewards as fields name it, after a check of these keywords.
-
-        Raises:
-            ValueError: Names keyword and value.
-        """
-        check_word("reward", self.reward, ("dense", "sparse"))
-        check_word("dtype", self.dtype, ("float32", "float64"))
-        check_share("randomise", self.randomise)
-        check_share("sensor_noise", self.sensor_noise)
-        return "f8" if self.dtype == "float64" else "f4"
+REWARD = Option("reward", "dense", "what is paid: see Rewards", words=("dense", "sparse"))
+DTYPE = Option("dtype", "float32", "of observations and rewards", words=("float32", "float64"))
+ROBOT_OPTIONS = (
+    REWARD,
+    DTYPE,
+    Option("randomise", 0.0, "share of the most that bodies vary from match to match", low=0.0, high=1.0),
+    Option("sensor_noise", 0.0, "share of the most noise of what a robot measures of itself", low=0.0, high=1.0),
+)
+"""Of all games of quadrupeds and of hands."""
+FIELD_DTYPES: dict[str, Literal["f4", "f8"]] = {"float32": "f4", "float64": "f8"}
+"""What fields call a ``dtype``."""
 
 
 def real(name: str, size: int, unit: str, about: str, number: str) -> Field:
     """A field of numbers without bounds; ``number`` is its dtype."""
     return Field(name, (size,), -INF, INF, unit, about, number, checked=(-1e3, 1e3))
-
-
-def check_share(keyword: str, share: Any) -> None:
-    """Refuses what is no number in [0, 1].
-
-    Raises:
-        ValueError: Names keyword and value.
-    """
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share <= 1.0:
-        raise ValueError(f"{keyword} must be a number from 0 to 1, got {share!r}")
 
 
 def free_copies(field: str, body: int, position: int, velocity: int) -> tuple[Copy, ...]:

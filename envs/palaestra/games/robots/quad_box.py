@@ -35,10 +35,11 @@ The box is within 0.1 m of the origin and within 0.15 rad of lying across the wa
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s.
 
 ## Arguments
-`reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
-The script `push` pushes at two points so that the box turns to the goal. Parameters:
+The script `push` pushes at two points so that the box turns to the goal.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -54,14 +55,14 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Field, Game, Representation, shares_keywords, uniform
+from palaestra.game import Field, Game, Representation, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
 from palaestra.games.robots.parts import FREE, INF, free_copies, real, start_noise, write_free
 from palaestra.games.robots.quad_parts import (
     COLORS,
+    QUAD_OPTIONS,
     TEAM_ENDS,
     TEAM_INFO,
-    QuadKeywords,
     pay_team,
     place,
     quad_game,
@@ -201,8 +202,8 @@ def scene(build: Build = OWN) -> Any:
     return compiled_spec(spec, eye=(-1.7, -2.3, 1.7), target=(0.3, 0.0, 0.1))
 
 
-@shares_keywords(QuadKeywords)
-def game(shared: QuadKeywords) -> Game:
+@with_options(*QUAD_OPTIONS)
+def game(options: Any) -> Game:
     """The rules of `palaestra/QuadPushBox-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
@@ -214,7 +215,7 @@ def game(shared: QuadKeywords) -> Game:
         )
 
     made = quad_game(
-        shared,
+        options,
         "QuadPushBox",
         tuple(f"robot_{k}" for k in range(ROBOTS)),
         sees,
@@ -243,5 +244,5 @@ def game(shared: QuadKeywords) -> Game:
         real("desired_goal", 2, "m", "the goal on the floor", number),
     )
     shown = Representation("places of the box as goals", observe_goal, {"robot": goal}, default_form="dict")
-    paid = f"{__name__}:reward_goal" if shared.reward == "sparse" else None
+    paid = f"{__name__}:reward_goal" if options.reward == "sparse" else None
     return replace(made, representations={"goal": shown}, goal_reward=paid)

@@ -35,11 +35,12 @@ right.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 30 s: a draw.
 
 ## Arguments
-`size`: robots of a team, 1 or 2. `reward`: `"sparse"` or `"dense"`. `dtype`: `"float32"` or `"float64"`, of
-observations and rewards. `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
+`low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
 The script `attack` goes behind the ball and pushes it into the goal; of two robots the other one stays between ball and
-own goal. Parameters:
+own goal.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -53,10 +54,10 @@ import dataclasses
 import math
 from typing import Any
 
-from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, check_count, shares_keywords, uniform
+from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, Option, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
 from palaestra.games.robots.parts import FREE, free_copies, real, start_noise, write_motion
-from palaestra.games.robots.quad_parts import TEAM_COLORS, QuadKeywords, has_fallen, next_period, place, quad_game, vary
+from palaestra.games.robots.quad_parts import DUEL_OPTIONS, TEAM_COLORS, has_fallen, next_period, place, quad_game, vary
 from palaestra.games.robots.quad_sight import (
     STATE_SIZE,
     mates,
@@ -297,19 +298,10 @@ def _add_line(spec: Any, x: float, half: float, color: tuple) -> None:
     )
 
 
-@shares_keywords(QuadKeywords, reward="sparse")
-def game(shared: QuadKeywords, size: int = 1) -> Game:
-    """The rules of `palaestra/QuadFootball1v1-v0` and `palaestra/QuadFootball2v2-v0`.
-
-    Args:
-        shared: Keywords of all quadrupeds.
-        size: Robots of a team, 1 or 2.
-
-    Raises:
-        ValueError: A word that is none of these, or another number of robots.
-    """
-    check_count("size", size, 1, MOST // 2)
-    robots = 2 * size
+@with_options(Option("size", 1, "robots of a team", low=1, high=MOST // 2), *DUEL_OPTIONS)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/QuadFootball1v1-v0` and `palaestra/QuadFootball2v2-v0`."""
+    size, robots = options.size, 2 * options.size
 
     def sees(number: str) -> tuple[Any, ...]:
         others = "the other robots: teammates, then opponents by number"
@@ -322,7 +314,7 @@ def game(shared: QuadKeywords, size: int = 1) -> Game:
         )
 
     return quad_game(
-        shared,
+        options,
         f"QuadFootball{size}v{size}",
         names(size),
         sees,

@@ -31,10 +31,11 @@ The robots stand 1.6 m before the wall, 0.8 m apart, each within 0.1 m and 0.2 r
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 5 (n + 1) s for n robots.
 
 ## Arguments
-`robots`: 2 to 5. `reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
-The script `turns` lets one robot pass after the other. Parameters:
+The script `turns` lets one robot pass after the other.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -47,14 +48,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from palaestra.game import Field, Game, check_count, shares_keywords, uniform
+from palaestra.game import Field, Game, Option, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec
 from palaestra.games.robots.parts import real, start_noise
 from palaestra.games.robots.quad_parts import (
     COLORS,
+    QUAD_OPTIONS,
     TEAM_ENDS,
     TEAM_INFO,
-    QuadKeywords,
     pay_team,
     place,
     quad_game,
@@ -146,18 +147,10 @@ def scene(robots: int, build: Build = OWN) -> Any:
     )
 
 
-@shares_keywords(QuadKeywords)
-def game(shared: QuadKeywords, robots: int = 2) -> Game:
-    """The rules of `palaestra/QuadGate2-v0` and its kin.
-
-    Args:
-        shared: Keywords of all quadrupeds.
-        robots: 2 to 5.
-
-    Raises:
-        ValueError: A word that is none of these, or another number of robots.
-    """
-    check_count("robots", robots, 2, MOST)
+@with_options(Option("robots", 2, "how many pass the gate", low=2, high=MOST), *QUAD_OPTIONS)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/QuadGate2-v0` and its kin."""
+    robots = options.robots
 
     def sees(number: str) -> tuple[Any, ...]:
         return (
@@ -167,7 +160,7 @@ def game(shared: QuadKeywords, robots: int = 2) -> Game:
         )
 
     return quad_game(
-        shared,
+        options,
         f"QuadGate{robots}",
         tuple(f"robot_{k}" for k in range(robots)),
         sees,

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Role, check_word, names_files, uniform
+from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Option, Role, uniform
 from palaestra.games.robots import menagerie
 from palaestra.games.robots.engine import DIVERGED, Copy, Scale, version
-from palaestra.games.robots.parts import INF, RobotKeywords, draw_factor, draw_noise, free_copies, scales_of
+from palaestra.games.robots.parts import (
+    FIELD_DTYPES,
+    INF,
+    REWARD,
+    ROBOT_OPTIONS,
+    draw_factor,
+    draw_noise,
+    free_copies,
+    scales_of,
+)
 from palaestra.games.robots.quad_sight import OWN, STATE_SIZE, own_fields
 from palaestra.games.robots.quadruped import JOINTS, LEGS, POSITIONS, RANGES_RAD, ROBOT, STAND_M, VELOCITIES, Build
 from palaestra.games.robots.trot import start_trot, trot
@@ -43,18 +52,28 @@ NOISE = np.array([0.02] * 3 + [0.1] * 3 + [0.1] * 3 + [0.01] * 12 + [0.5] * 12 +
 """Most noise of each with ``sensor_noise=1``, in their units."""
 
 
-@names_files(body=("own",))
-@dataclass(frozen=True)
-class QuadKeywords(RobotKeywords):
-    """Keywords that all games of quadrupeds have.
+def checked_body(body: Any, above: Any) -> str:
+    """What ``body=`` may be."""
+    if body != "own" and not (isinstance(body, str) and body.startswith(menagerie.PREFIX)):
+        raise ValueError(f"body must be 'own' or '{menagerie.PREFIX}...', got {body!r}")
+    return body
 
-    Attributes:
-        low_level: ``"trot"``: agents command velocities; ``"joint"``: joints.
-        body: ``"own"``, or ``"menagerie:unitree_go2"`` and other quadrupeds of MuJoCo Menagerie.
-    """
 
-    low_level: Literal["trot", "joint"] = "trot"
-    body: str = "own"
+QUAD_OPTIONS = (
+    *ROBOT_OPTIONS,
+    Option("low_level", "trot", "agents command velocities, which a trot walks, or joints", words=tuple(ACTIONS)),
+    Option(
+        "body",
+        "own",
+        f'`"own"`, or `"{menagerie.PREFIX}unitree_go2"` and other quadrupeds of MuJoCo Menagerie',
+        texts=("own",),
+        check=checked_body,
+        example=f"{menagerie.PREFIX}unitree_go2",
+    ),
+)
+"""Of all games of quadrupeds."""
+DUEL_OPTIONS = (replace(REWARD, default="sparse"), *QUAD_OPTIONS[1:])
+"""Of those of two sides."""
 
 
 class QuadWorld(NamedTuple):
@@ -84,7 +103,7 @@ class QuadWorld(NamedTuple):
 
 
 def quad_game(
-    shared: QuadKeywords,
+    options: Any,
     name: str,
     agents: tuple[str, ...],
     sees: Callable[[str], tuple],
@@ -103,7 +122,7 @@ def quad_game(
     """The game of a task of quadrupeds.
 
     Args:
-        shared: Of the user. With ``"joint"`` there are five times as many decisions, and no scripts.
+        options: `QUAD_OPTIONS` of the user. With ``"joint"`` there are five times as many decisions, and no scripts.
         name: Of the game.
         agents: One a robot.
         sees: Gives what a robot sees beside itself, from the dtype of numbers.
@@ -119,28 +138,25 @@ def quad_game(
         rules: Other attributes of `palaestra.game.Game`.
 
     Raises:
-        ValueError: A keyword of the user is wrong.
+        ValueError: MuJoCo Menagerie has no such body.
         ImportError: MuJoCo Menagerie is asked for and missing.
     """
-    number, body = shared.number(), shared.body
-    check_word("low_level", shared.low_level, tuple(ACTIONS))
-    is_trot, is_varied = shared.low_level == "trot", shared.randomise > 0.0
-    action, robots = ACTIONS[shared.low_level], len(agents)
+    number, body = FIELD_DTYPES[options.dtype], options.body
+    is_trot, is_varied = options.low_level == "trot", options.randomise > 0.0
+    action, robots = ACTIONS[options.low_level], len(agents)
     numbers, ranges = action.shape[0], np.tile(np.array(RANGES_RAD), (4, 1))
     periods = PERIODS if is_trot else 1
-    if body != "own" and not (isinstance(body, str) and body.startswith(menagerie.PREFIX)):
-        raise ValueError(f"body must be 'own' or '{menagerie.PREFIX}...', got {body!r}")
     engine = copies(robots, (0, 1, 2, 3) if body == "own" else menagerie.legs_of(body))
     engine["inputs"] += inputs
     engine["starts"] += bodies
     engine["outputs"] += bodies
     world = QuadWorld(
         robots,
-        int(shared.reward == "dense"),
+        int(options.reward == "dense"),
         periods,
         numbers,
-        float(shared.randomise),
-        float(shared.sensor_noise),
+        options.randomise,
+        options.sensor_noise,
         NOISE,
         ranges.mean(axis=1),
         0.5 * (ranges[:, 1] - ranges[:, 0]),

@@ -36,10 +36,11 @@ before the wall, 0.6 m to both sides, each within 0.1 m and 0.2 rad of its place
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s.
 
 ## Arguments
-`reward`: `"dense"` or `"sparse"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
-The script `herd` keeps both robots behind the sheep, as seen from the gate. Parameters:
+The script `herd` keeps both robots behind the sheep, as seen from the gate.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -54,15 +55,15 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Field, Game, shares_keywords, uniform
+from palaestra.game import Field, Game, uniform, with_options
 from palaestra.games.robots import quad_parts
 from palaestra.games.robots.engine import Copy, compiled_spec, import_mujoco
 from palaestra.games.robots.parts import INF, real, start_noise
 from palaestra.games.robots.quad_parts import (
     COLORS,
+    QUAD_OPTIONS,
     TEAM_ENDS,
     TEAM_INFO,
-    QuadKeywords,
     pay_team,
     place,
     quad_game,
@@ -204,8 +205,8 @@ def scene(build: Build = OWN) -> Any:
     return compiled_spec(spec, eye=(-5.2, -3.1, 2.4), target=(-1.7, 0.0, 0.0))
 
 
-@shares_keywords(QuadKeywords)
-def game(shared: QuadKeywords) -> Game:
+@with_options(*QUAD_OPTIONS)
+def game(options: Any) -> Game:
     """The rules of `palaestra/QuadShepherd-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
@@ -219,7 +220,7 @@ def game(shared: QuadKeywords) -> Game:
 
     q, v = POSITIONS * ROBOTS, VELOCITIES * ROBOTS
     return quad_game(
-        shared,
+        options,
         "QuadShepherd",
         tuple(f"robot_{k}" for k in range(ROBOTS)),
         sees,
@@ -231,7 +232,7 @@ def game(shared: QuadKeywords) -> Game:
         horizon=150,
         scripts=("herd",),
         reset=reset,
-        command=command if shared.low_level == "trot" else command_joints,
+        command=command if options.low_level == "trot" else command_joints,
         evaluate=evaluate,
         observe=observe,
         script=script,

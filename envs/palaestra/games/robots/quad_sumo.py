@@ -30,10 +30,11 @@ other; the line between them has any direction.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon, 15 s: a draw.
 
 ## Arguments
-`reward`: `"sparse"` or `"dense"`. `dtype`: `"float32"` or `"float64"`, of observations and rewards.
 `low_level`, `randomise`, `sensor_noise` and `body`: [change the robots](../guides/robots.md).
 Our body is under the MIT licence, `body="menagerie:unitree_go1"` and `"menagerie:unitree_go2"` under BSD-3-Clause.
-The script `shove` pushes the opponent away, from the side of the middle. Parameters:
+The script `shove` pushes the opponent away, from the side of the middle.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -46,10 +47,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, shares_keywords, uniform
+from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
 from palaestra.games.robots.parts import real, start_noise
-from palaestra.games.robots.quad_parts import TEAM_COLORS, QuadKeywords, has_fallen, next_period, place, quad_game, vary
+from palaestra.games.robots.quad_parts import DUEL_OPTIONS, TEAM_COLORS, has_fallen, next_period, place, quad_game, vary
 from palaestra.games.robots.quad_sight import mates, observe_mates, observe_self, to_frame, write_robots
 from palaestra.games.robots.quadruped import OWN, Build, add_quadruped, quad_spec
 from palaestra.games.robots.trot import steer
@@ -154,15 +155,15 @@ def scene(build: Build = OWN) -> Any:
     return compiled_spec(spec, eye=(-0.9, -2.6, 1.9), target=(0.0, 0.0, 0.1))
 
 
-@shares_keywords(QuadKeywords, reward="sparse")
-def game(shared: QuadKeywords) -> Game:
+@with_options(*DUEL_OPTIONS)
+def game(options: Any) -> Game:
     """The rules of `palaestra/QuadSumo-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
         return mates(1, number), real("middle_m", 2, "m", "to the middle of the ring: ahead and to the left", number)
 
     return quad_game(
-        shared,
+        options,
         "QuadSumo",
         ("red_0", "blue_0"),
         sees,

@@ -22,7 +22,6 @@ from typing import Any
 from palaestra.core.compile.disk_cache import folder_problem
 from palaestra.core.files import write_atomically
 from palaestra.core.interrupts import imported_whole
-from palaestra.game import check_word
 
 
 @dataclass(frozen=True)
@@ -135,11 +134,9 @@ def aircraft_tree(airframe: str, root: Path) -> ElementTree.Element:
         root: JSBSim's data folder (`root_folder`).
 
     Raises:
-        ValueError: Unknown name.
         OSError: The file cannot be read.
         RuntimeError: The file is not the one that the corrections are made for.
     """
-    check_word("airframe", airframe, tuple(AIRFRAMES))
     file = _installed_folder(airframe, root) / f"{AIRFRAMES[airframe].model}.xml"
     tree = ElementTree.parse(file).getroot()
     for correction in AIRFRAMES[airframe].corrections:

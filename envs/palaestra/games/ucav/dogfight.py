@@ -86,16 +86,11 @@ aircraft that dealt more damage.
 
 ## Arguments
 
-* `commands`: ``"stick"`` or ``"macro"``.
-* `inner_loop`: what flies a macro: ``"pid"``, ``"ppo"`` (the network that palaestra ships) or the path of a trained
-  one. ``"ppo"`` was trained on the commands of `palaestra/UcavTrack-v1`, not on the wide ones of macros, and crashes
-  with them: hunting a level turn in UcavPursuit the script ``"lag_pursuit"`` won 64 of 64 matches over ``"pid"``; over
-  ``"ppo"`` it won 20 and lost 22 by its own flight.
-* `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
-  results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
-* `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-* `planet`: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-* `physics_hz`: frames of the engine in a second, a multiple of 10.
+``inner_loop="ppo"`` was trained on the commands of `palaestra/UcavTrack-v1`, not on the wide ones of macros, and
+crashes with them: hunting a level turn in UcavPursuit the script ``"lag_pursuit"`` won 64 of 64 matches over ``"pid"``;
+over ``"ppo"`` it won 20 and lost 22 by its own flight.
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -108,16 +103,15 @@ aircraft that dealt more damage.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, names_files, shares_keywords, uniform
+from palaestra.game import Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.ucav.autopilot import AUTOPILOT, steer
 from palaestra.games.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
-from palaestra.games.ucav.flight import FlightKeywords
+from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import distance_m
 from palaestra.games.ucav.inner_loop import INNER_LOOP_SCRATCH, STICK, load_inner_loop, steer_by_network
 from palaestra.games.ucav.limits import (
@@ -432,28 +426,29 @@ def exchange(by_stick: bool, states: Any, actions: Any) -> None:
         states[name] = np.zeros((), states.dtype[name].base)
 
 
-@names_files(inner_loop=("pid", "ppo"))
-@dataclass(frozen=True)
-class DogfightKeywords(FlightKeywords):
-    """Keywords of games of two aircraft.
+DOGFIGHT_OPTIONS = (
+    Option("commands", "stick", "what a pilot decides, at 10 Hz or 2 Hz", words=("stick", "macro")),
+    Option(
+        "inner_loop",
+        "pid",
+        "what flies a macro: `pid`, `ppo` (the network that palaestra ships) or the path of a trained one",
+        texts=("pid", "ppo"),
+        only={"commands": "macro"},
+        example="ppo",
+    ),
+    *FLIGHT_OPTIONS,
+)
+"""Of games of two aircraft."""
 
-    Attributes:
-        commands: What a pilot decides: ``"stick"`` (10 Hz) or ``"macro"`` (2 Hz).
-        inner_loop: What flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network.
-    """
 
-    commands: Literal["stick", "macro"] = "stick"
-    inner_loop: str = "pid"
-
-
-@shares_keywords(DogfightKeywords)
-def game(shared: DogfightKeywords) -> Game:
+@with_options(*DOGFIGHT_OPTIONS)
+def game(options: Any) -> Game:
     """The rules of `palaestra/UcavDogfight-v1`; errors as of `build`."""
-    return build(shared, "UcavDogfight", PARAMETERS, "expert", symmetric_teams=True)
+    return build(options, "UcavDogfight", PARAMETERS, "expert", symmetric_teams=True)
 
 
 def build(
-    shared: DogfightKeywords,
+    options: Any,
     name: str,
     parameters: tuple[Parameter, ...],
     default_opponent: str,
@@ -463,22 +458,18 @@ def build(
     """The rules under a name, with numbers.
 
     Args:
-        shared: Keywords of the user.
+        options: `DOGFIGHT_OPTIONS` of the user.
         name: CamelCase name of the game.
         parameters: `PARAMETERS`, or the same with other defaults.
         default_opponent: Script that plays the teams that the user does not.
         symmetric_teams: Whether both aircraft have the same task and the same arms.
 
     Raises:
-        ValueError: An unknown word, an inner loop for the stick, or a file that is no network for an inner loop.
+        FileError: A file that is no network for an inner loop.
         FileNotFoundError: There is no such network.
     """
-    flight, commands, inner_loop = shared.of_game(COUNT), shared.commands, shared.inner_loop
-    check_word("commands", commands, ("stick", "macro"))
-    stick = commands == "stick"
-    if stick and inner_loop != "pid":
-        raise ValueError(f'inner_loop={inner_loop!r} flies macros: use it with commands="macro"')
-    network = None if inner_loop == "pid" else load_inner_loop(inner_loop)
+    flight, stick = flight_of_game(options, COUNT), options.commands == "stick"
+    network = None if options.inner_loop == "pid" else load_inner_loop(options.inner_loop)
     fly_macro = command_macro_pid if network is None else command_macro_network
     action = STICK if stick else MACRO
     periods = STICK_PERIODS if stick else MACRO_PERIODS

@@ -1,4 +1,4 @@
-"""Which engine flies the aircraft of a game: the keywords of `palaestra.game.Game` that say so.
+"""Which engine flies the aircraft of a game: options of all games of flights, and what `palaestra.game.Game` gets.
 
 Both engines fly the same aircraft around the same planet under the same commands. ``"compiled"`` is JSBSim's frame as
 machine code (`palaestra.games.ucav.aircraft`): the flights are a field of the match record, ``flight``. ``"jsbsim"`` is
@@ -10,12 +10,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
-from palaestra.game import check_word
+from palaestra.game import Option
 from palaestra.games.ucav.aircraft.generated import compiled_aircraft
 from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
 from palaestra.games.ucav.airframes import AIRFRAMES, airframe_digest, root_folder
@@ -24,8 +23,9 @@ from palaestra.games.ucav.planets import PLANETS
 
 ENGINES = ("compiled", "jsbsim")
 """Words of ``engine=``."""
-PHYSICS_HZ = 60
-"""Frames of an engine in a second, by default."""
+PHYSICS_HZ, MOST_HZ = 60, 10_000
+"""Frames of an engine in a second: by default, at most."""
+PERIODS_HZ = round(1.0 / PERIOD_S)
 
 
 class FlightDigest:
@@ -44,71 +44,16 @@ class FlightDigest:
         return "the aircraft is JSBSim's (GPL), read from the user's installation and never part of palaestra"
 
 
-@dataclass(frozen=True)
-class FlightKeywords:
-    """Keywords that all games of flights have.
-
-    Attributes:
-        engine: What computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself; None
-            is ``"compiled"`` where the aircraft can be compiled.
-        airframe: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-        planet: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-        physics_hz: Frames of the engine in a second, a multiple of 10.
-    """
-
-    engine: Literal["compiled", "jsbsim"] | None = None
-    airframe: str = "f16"
-    planet: str = "still"
-    physics_hz: int = PHYSICS_HZ
-
-    def of_game(self, count: int) -> dict[str, Any]:
-        """Keywords of a `palaestra.game.Game` whose match record has that number of aircraft in ``body``.
-
-        Returns:
-            What goes into `Game` as it is, and ``state``: fields that the match record gets besides the game's own.
-
-        Raises:
-            ValueError: An unknown word, a rate that has no whole number of frames in a period, or an aircraft that
-                cannot be compiled.
-            ImportError: jsbsim, whose aircraft fly, is not installed; the message names the extra that brings it.
-        """
-        engine, airframe, planet, physics_hz = self.engine, self.airframe, self.planet, self.physics_hz
-        check_word("airframe", airframe, tuple(AIRFRAMES))
-        check_word("planet", planet, tuple(PLANETS))
-        frames = frames_in_a_period(physics_hz)
-        if engine is None:
-            engine = default_engine(airframe, planet)
-        check_word("engine", engine, ENGINES)
-        keywords: dict[str, Any] = {"model_digest": FlightDigest(airframe, planet), "determinism": "per-platform"}
-        if engine == "jsbsim":
-            options = {"physics_hz": physics_hz, "frames": frames, "airframe": airframe, "planet": planet}
-            engine_path = "palaestra.games.ucav.jsbsim_engine:JsbsimEngine"
-            return keywords | {
-                "physics": engine_path,
-                "physics_options": options,
-                "engine_version": jsbsim_version,
-                "state": (),
-            }
-        hooks = compiled_hooks(airframe, planet, physics_hz)
-        flights = ("flight", hooks.record, (count,))
-        return keywords | {
-            "load": hooks.load,
-            "advance": hooks.advance,
-            "engine_version": compiled_version,
-            "state": (flights,),
-        }
-
-
 def frames_in_a_period(physics_hz: int) -> int:
-    """Frames that an engine flies on one set of commands.
+    """Frames that an engine flies on one set of commands."""
+    return physics_hz // PERIODS_HZ
 
-    Raises:
-        ValueError: It is no whole number.
-    """
-    frames, rest = divmod(physics_hz, round(1.0 / PERIOD_S))
-    if frames < 1 or rest:
-        raise ValueError(f"physics_hz must be a multiple of {round(1.0 / PERIOD_S)}, got {physics_hz}")
-    return frames
+
+def checked_rate(physics_hz: int, above: Any) -> int:
+    """A rate that has a whole number of frames in a period."""
+    if physics_hz % PERIODS_HZ:
+        raise ValueError(f"physics_hz must be a multiple of {PERIODS_HZ}, got {physics_hz}")
+    return physics_hz
 
 
 def jsbsim_version() -> str:
@@ -127,9 +72,77 @@ def default_engine(airframe: str, planet: str) -> str:
     try:
         compiled_aircraft(airframe, planet)
     except UnsupportedAircraft as error:
-        warnings.warn(f"JSBSim itself flies {airframe!r}, more slowly: {error}", RuntimeWarning, stacklevel=5)
+        warnings.warn(f"JSBSim itself flies {airframe!r}, more slowly: {error}", RuntimeWarning, stacklevel=6)
         return "jsbsim"
     return "compiled"
+
+
+FLIGHT_OPTIONS = (
+    Option(
+        "airframe",
+        "f16",
+        "JSBSim's F-16 with its flaperon mixer corrected, or as installed (`f16-jsbsim`)",
+        words=tuple(AIRFRAMES),
+    ),
+    Option(
+        "planet",
+        "still",
+        "a sphere on which heading and place do not matter, or the turning Earth",
+        words=tuple(PLANETS),
+    ),
+    Option(
+        "engine",
+        None,
+        "what computes the flight: JSBSim's frame as machine code, or JSBSim itself, whose results the former repeats "
+        "to a micrometre; None is `compiled` where the aircraft can be compiled",
+        words=ENGINES,
+        otherwise=lambda above: default_engine(above["airframe"], above["planet"]),
+        example="jsbsim",
+    ),
+    Option(
+        "physics_hz",
+        PHYSICS_HZ,
+        f"frames of the engine in a second, a multiple of {PERIODS_HZ}",
+        low=PERIODS_HZ,
+        high=MOST_HZ,
+        unit="1/s",
+        check=checked_rate,
+    ),
+)
+"""Of all games of flights."""
+
+
+def flight_of_game(options: Any, count: int) -> dict[str, Any]:
+    """Keywords of a `palaestra.game.Game` whose match record has that number of aircraft in ``body``.
+
+    Args:
+        options: `FLIGHT_OPTIONS` of the user.
+        count: Of aircraft.
+
+    Returns:
+        What goes into `Game` as it is, and ``state``: fields that the match record gets besides the game's own.
+
+    Raises:
+        ValueError: An aircraft that cannot be compiled.
+        ImportError: jsbsim, whose aircraft fly, is not installed; the message names the extra that brings it.
+    """
+    airframe, planet, physics_hz = options.airframe, options.planet, options.physics_hz
+    keywords: dict[str, Any] = {"model_digest": FlightDigest(airframe, planet), "determinism": "per-platform"}
+    if options.engine == "jsbsim":
+        frames = frames_in_a_period(physics_hz)
+        return keywords | {
+            "physics": "palaestra.games.ucav.jsbsim_engine:JsbsimEngine",
+            "physics_options": {"physics_hz": physics_hz, "frames": frames, "airframe": airframe, "planet": planet},
+            "engine_version": jsbsim_version,
+            "state": (),
+        }
+    hooks = compiled_hooks(airframe, planet, physics_hz)
+    return keywords | {
+        "load": hooks.load,
+        "advance": hooks.advance,
+        "engine_version": compiled_version,
+        "state": (("flight", hooks.record, (count,)),),
+    }
 
 
 @functools.cache

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 import palaestra_assets
-from palaestra.game import Game, check_word
+from palaestra.game import Game
 from palaestra.games.ucav.airframes import (
     AIRFRAMES,
     aircraft_folder,
@@ -335,11 +335,8 @@ class JsbsimEngine:
 
         Raises:
             ImportError: jsbsim is not installed.
-            ValueError: Unknown airframe or planet.
             RuntimeError: The installed aircraft is not the one that the corrections are made for.
         """
-        check_word("airframe", airframe, tuple(AIRFRAMES))
-        check_word("planet", planet, tuple(PLANETS))
         jsbsim, root = import_jsbsim(), root_folder()
         self.body_field = body_field(game.state_dtype)
         self.count = game.state_dtype[self.body_field].shape[0]

@@ -41,14 +41,9 @@ As in the dogfight: a kill, a crash, an overload, and 200 s.
 
 ## Arguments
 
-* `commands`: ``"stick"`` or ``"macro"``.
-* `inner_loop`: what flies a macro: ``"pid"``, ``"ppo"`` or the path of a trained network. ``"ppo"`` crashes with macros
-  of a hunter (see the dogfight's page).
-* `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
-  results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
-* `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-* `planet`: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-* `physics_hz`: frames of the engine in a second, a multiple of 10.
+``inner_loop="ppo"`` crashes with macros of a hunter (see the dogfight's page).
+
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -61,16 +56,17 @@ As in the dogfight: a kill, a crash, an overload, and 200 s.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from palaestra.game import Game, shares_keywords
-from palaestra.games.ucav.dogfight import PARAMETERS, DogfightKeywords, build
+from palaestra.game import Game, with_options
+from palaestra.games.ucav.dogfight import DOGFIGHT_OPTIONS, PARAMETERS, build
 
 DEFAULTS = {"blue_gun": 0.0, "arena_drain": 0.0, "neutral_weight": 1.0, "blue_behind_weight": 0.0}
 """Defaults that differ from the dogfight's."""
 
 
-@shares_keywords(DogfightKeywords)
-def game(shared: DogfightKeywords) -> Game:
+@with_options(*DOGFIGHT_OPTIONS)
+def game(options: Any) -> Game:
     """The rules of `palaestra/UcavPursuit-v1`; errors as of `palaestra.games.ucav.dogfight.build`."""
     parameters = tuple(replace(p, default=DEFAULTS.get(p.name, p.default)) for p in PARAMETERS)
-    return build(shared, "UcavPursuit", parameters, "weave", symmetric_teams=False)
+    return build(options, "UcavPursuit", parameters, "weave", symmetric_teams=False)

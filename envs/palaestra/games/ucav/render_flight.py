@@ -104,7 +104,7 @@ def draw_track(game: Game, world: Any, s: np.void, trail: np.ndarray | None = No
     Returns:
         960 x 540 pixels, the same for the same arguments.
     """
-    match, mode = s.view((np.record, s.dtype)), world.mode
+    match, mode = s.view((np.record, s.dtype)), world.command
     past = _history(game, s, trail, CHART_S)
     what = ("attitude", "heading", "load factor")[mode]
     panels = [(_header(game, match, f"command {what}"), (MARGIN, 0)), (_flight_deck(match, mode), (MARGIN, HEADER))]

@@ -7,7 +7,7 @@ dynamics (as in `palaestra/UcavDogfight-v1`: JSBSim's, compiled) is given a comm
 headings) it is given another. The pilot moves stick and throttle ten times a second and is paid for how close the
 aircraft is to the command. What is learned here flies the macros of the dogfight (`palaestra.games.ucav.inner_loop`).
 
-What is commanded is a structural keyword:
+An option decides what is commanded:
 
 * ``command="attitude"``: roll angle, flight-path angle and true airspeed;
 * ``command="heading"``: heading, altitude and true airspeed;
@@ -57,12 +57,7 @@ horizon (600 decisions, 60 s) it is truncated.
 
 ## Arguments
 
-* `command`: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
-* `engine`: what computes the flight: ``"compiled"``, JSBSim's frame as machine code, or ``"jsbsim"`` itself, whose
-  results it repeats to a micrometre. The default is ``"compiled"`` where the aircraft can be compiled.
-* `airframe`: ``"f16"``, JSBSim's with its flaperon mixer corrected, or ``"f16-jsbsim"``, as installed.
-* `planet`: ``"still"``, a sphere on which heading and place do not matter, or ``"wgs84"``, the turning Earth.
-* `physics_hz`: frames of the engine in a second, a multiple of 10.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -76,9 +71,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from typing import Any
 
-from palaestra.game import Field, Game, Parameter, Role, check_word, late, shares_keywords, uniform
+from palaestra.game import Field, Game, Option, Parameter, Role, late, uniform, with_options
 from palaestra.games.ucav.autopilot import (
     AUTOPILOT,
     altitude_to_flight_path,
@@ -87,7 +82,7 @@ from palaestra.games.ucav.autopilot import (
     steer_load_factor,
 )
 from palaestra.games.ucav.body import BODY, PERIOD_S
-from palaestra.games.ucav.flight import FlightKeywords
+from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import GRAVITY_MPS2
 from palaestra.games.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
 from palaestra.games.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
@@ -95,9 +90,8 @@ from palaestra.games.ucav.weather import WEATHER, change_weather, start_weather
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 
-Command = Literal["attitude", "heading", "load_factor"]
 ATTITUDE, HEADING, LOAD_FACTOR = 0, 1, 2
-"""Values of ``world.mode``."""
+"""Values of ``world.command``."""
 
 START_THROTTLE = 0.35
 """Position of the throttle lever at the start, about that of level cruise."""
@@ -160,16 +154,6 @@ STATE = (
 )
 
 
-class World(NamedTuple):
-    """What the hooks read besides the match.
-
-    Attributes:
-        mode: `ATTITUDE`, `HEADING` or `LOAD_FACTOR`.
-    """
-
-    mode: int
-
-
 # ------------------------------------------------------------------------------------------------ start and commands
 
 
@@ -183,7 +167,7 @@ def reset(s, world):
     body.finite = 1
     body.in_tables = 1
     start_weather(s, body)
-    give_command(s, world.mode)
+    give_command(s, world.command)
 
 
 def give_command(s, mode):
@@ -263,7 +247,7 @@ def speed_error_mps(s):
 
 def evaluate(s, world, rewards, scratch):
     """Notes the errors, ends the match or pays for them, and gives the next command when it is time."""
-    mode = world.mode
+    mode = world.command
     s.command_age += 1
     s.info.turn_error_rad = turn_error_rad(s, mode)
     s.info.climb_error = climb_error(s, mode)
@@ -313,7 +297,7 @@ def fate(s):
 
 def observe(s, world, observations, scratch):
     """Shows the instruments and the errors to the command that holds from now on."""
-    mode = world.mode
+    mode = world.command
     climb = climb_error(s, mode)
     if mode == HEADING:
         climb /= 1000.0
@@ -331,7 +315,7 @@ def observe(s, world, observations, scratch):
 
 def script(s, world, slot, which, actions, scratch):
     """Flies the command with the cascaded PID of `palaestra.games.ucav.autopilot`."""
-    mode = world.mode
+    mode = world.command
     body, action = s.body[0], actions.pilot[0]
     aileron, elevator = body.aileron_command, body.elevator_command
     rudder, throttle = body.rudder_command, body.throttle_command
@@ -362,25 +346,18 @@ fly_by_pid_late = late(fly_by_pid)
 # -------------------------------------------------------------------------------------------------------------- game
 
 
-@shares_keywords(FlightKeywords)
-def game(shared: FlightKeywords, command: Command = "attitude") -> Game:
-    """The rules of `palaestra/UcavTrack-v1`.
-
-    Args:
-        shared: Keywords of all flights.
-        command: What is commanded: ``"attitude"``, ``"heading"`` or ``"load_factor"``.
-
-    Raises:
-        ValueError: An unknown word, or a rate that has no whole number of frames in a decision.
-    """
-    modes = get_args(Command)
-    check_word("command", command, modes)
-    flight = shared.of_game(count=1)
+@with_options(
+    Option("command", "attitude", "what is commanded: see Description", words=("attitude", "heading", "load_factor")),
+    *FLIGHT_OPTIONS,
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/UcavTrack-v1`."""
+    flight, defaults = flight_of_game(options, count=1), DEFAULTS.get(options.command, {})
     table = (
         tracking_table("roll angle", "flight-path angle", "rad"),
         tracking_table("heading", "altitude", "1 km"),
         tracking_table("roll angle", "load factor", "9 g"),
-    )[modes.index(command)]
+    )[options.numbers.command]
     return Game(
         name="UcavTrack",
         roles=(Role("pilot", ("pilot_0",), table, STICK),),
@@ -391,11 +368,11 @@ def game(shared: FlightKeywords, command: Command = "attitude") -> Game:
         scripts=("pid",),
         command=move_stick,
         evaluate=evaluate,
-        parameters=tuple(replace(p, default=DEFAULTS.get(command, {}).get(p.name, p.default)) for p in PARAMETERS),
+        parameters=tuple(replace(p, default=defaults.get(p.name, p.default)) for p in PARAMETERS),
         horizon=600,
         info=INFO,
         end_reasons=FAILURES,
-        world=World(modes.index(command)),
+        world=options.numbers,
         render="palaestra.games.ucav.render_flight:draw_track",
         render_fps=1.0 / PERIOD_S,
         **flight,
