@@ -31,6 +31,8 @@ CAPACITIES = ((10, 12), (27, 32), (2, 64))
 """Units of red and of blue in memory: all layouts that there are."""
 MEANINGS = ("nothing", "stop", "north", "south", "east", "west")
 SMAC, SPARSE = "smac", "sparse"
+CHANGE_GAP = (8, 20)
+"""Decisions from one change of sides to the next, least and most."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,10 @@ class Variant:
         both_learn: Blue sees what red sees, mirrored, has the same orders, and is paid the opposite.
         red_orders: Further orders of red, see `palaestra.games.skirmish.orders`.
         abilities: 0 none, 1 always, 2 gained and lost.
-        changes: Units that change sides.
-        change_gap: Decisions from one change to the next, least and most.
-        reserve_slots: Free slots of red and of blue for those who change sides.
+        changes: Units that change sides; each side has as many free slots for them.
         smac_rules: What red may do and is paid is SMAC's, see `palaestra.games.skirmish.smac_view`.
-        race: Kinds that are drawn, with their weights; None takes the map's units and places.
-        own_sight: Ranges of sight and of weapons are those of each kind.
+        race: Kinds that are drawn, with their weights; ranges of sight and of weapons are those of each kind. None
+            takes the map's units and places, and the ranges of the ruleset.
         view: Cosine of half the angle of sight; -2 sees all around.
     """
 
@@ -56,11 +56,8 @@ class Variant:
     red_orders: tuple[int, ...] = ()
     abilities: int = 0
     changes: int = 0
-    change_gap: tuple[int, int] = (0, 0)
-    reserve_slots: tuple[int, int] = (0, 0)
     smac_rules: bool = False
     race: tuple[tuple[str, float], ...] | None = None
-    own_sight: bool = False
     view: float = -2.0
 
 
@@ -80,7 +77,7 @@ def world_of(battles: Sequence[BattleMap], variant: Variant) -> World:
             raise other.unfit(f"another ruleset than {first.name} has: draw maps of one alone")
     units = ruleset.table(first.ruleset)
     sizes = [max(len(getattr(b, side).units) for b in battles) for side in ("red", "blue")]
-    reds, blues = (size + reserve for size, reserve in zip(sizes, variant.reserve_slots, strict=True))
+    reds, blues = (size + variant.changes for size in sizes)
     openings = np.zeros((len(battles), reds + blues), OPENING)
     rules = np.zeros(len(battles), RULES)
     rows, columns = (max(b.walkable.shape[axis] for b in battles) for axis in range(2))
@@ -161,13 +158,14 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, variant: Varian
     """The record `RULES` of one map."""
     numbers, there = b.ruleset, opening["there"] == 1
     least, last = numbers.cooldown_deviation_loops
+    change_from, change_to = CHANGE_GAP if variant.changes else (0, 0)
     present = np.unique(opening["kind"][there])
     if variant.race:
         present = np.array([numbers.number_of(kind) for kind, _ in variant.race])
     record = np.zeros(1, RULES)[0]
     for name, value in dict(
-        sight=0.0 if variant.own_sight else numbers.sight,
-        shoot_range=0.0 if variant.own_sight else numbers.shoot_range,
+        sight=0.0 if variant.race else numbers.sight,
+        shoot_range=0.0 if variant.race else numbers.shoot_range,
         least_range=LEAST_RANGE,
         half_view=variant.view,
         acquire_range=numbers.acquire_range,
@@ -193,8 +191,8 @@ def _rules(b: BattleMap, units: np.ndarray, opening: np.ndarray, variant: Varian
         compat=variant.smac_rules,
         abilities=variant.abilities,
         changes=variant.changes,
-        change_from=variant.change_gap[0],
-        change_to=variant.change_gap[1],
+        change_from=change_from,
+        change_to=change_to,
         waves=opening["wave"].max(),
         has_prizes=(units[present]["prize"] > 0).any(),
         first_target=[orders.FIRST + len(own) for own in _orders_of(variant)],

@@ -47,8 +47,7 @@ It is truncated at the map's limit (``horizon``); then nobody has won.
 
 ## Arguments
 
-* `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
-* `reward`: ``"smac"`` or ``"sparse"``.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -59,22 +58,22 @@ It is truncated at the map's limit (``horizon``); then nobody has won.
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from palaestra.core.files import TextSource
-from palaestra.game import Game, check_count, check_flag, check_word, names_files
+import palaestra_assets
+from palaestra.core.files import TextFile, TextSource
+from palaestra.game import Game, Option, with_options
 from palaestra.games.skirmish import orders, smac_view
 from palaestra.games.skirmish.battle_records import MOST_CHANGES
 from palaestra.games.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, in_order_of, make_game
 from palaestra.games.skirmish.maps import BattleMap, Side, is_bundled, load
 from palaestra.games.skirmish.ruleset import is_bundled_ruleset
 
-REWARDS = (SMAC, SPARSE)
 RACES = {
     "a": (("marine", 0.45), ("marauder", 0.45), ("medivac", 0.1)),
     "b": (("stalker", 0.45), ("zealot", 0.45), ("colossus", 0.1)),
@@ -92,22 +91,43 @@ DRILLS = {
     "splash_waves": "splash-waves",
 }
 """Scenarios of the drills."""
-ABILITIES = {"never": 0, "always": 1, "drift": 2}
-CHANGE_GAP = (8, 20)
-"""Decisions from one change of sides to the next, least and most."""
 USE = (orders.BOOST, *(orders.JUMP + k for k in range(4)))
 TURN = tuple(orders.LOOK + k for k in range(orders.DIRECTIONS))
 
+MAP = Option(
+    "map",
+    "3m",
+    "name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md)",
+    texts=is_bundled,
+    example="8m",
+)
+REWARD = Option("reward", SMAC, "what is paid: see Rewards", words=(SMAC, SPARSE))
+SMAC_UNITS = palaestra_assets.path("skirmish/rulesets/smac-4.10.json").read_text(encoding="utf-8")
+RULESET = Option(
+    "ruleset",
+    None,
+    "path of a file with other numbers of units, in place of smac-4.10: "
+    "[your own battle](../guides/your_own_battle.md)",
+    texts=is_bundled_ruleset,
+    example=TextFile("near.json", SMAC_UNITS.replace('"sight": 9', '"sight": 6')),
+)
 
-@names_files(map=is_bundled, ruleset=is_bundled_ruleset)
-def battle(
-    map: TextSource = "3m", reward: str = "smac", smac_rules: bool = False, ruleset: TextSource | None = None
-) -> Game:
+
+@with_options(
+    MAP,
+    REWARD,
+    Option(
+        "smac_rules",
+        False,
+        "what may be ordered, what is paid and who has won are SMAC's (`palaestra.games.skirmish.smac_view`)",
+    ),
+    RULESET,
+)
+def battle(options: Any) -> Game:
     """Skirmish: a team of units learns to win against scripted ones, on the 23 maps of SMAC, without a game client.
 
     Raises:
-        ValueError: No such map, reward or ruleset, smac_rules is no flag, or a map whose units do not fit into memory
-            or on the ground.
+        ValueError: No such map or ruleset, or a map whose units do not fit into memory or on the ground.
         FileError: The file of the map or of the ruleset cannot be used.
 
     ## Description
@@ -136,29 +156,26 @@ def battle(
     Units stand in formation around the points of their map, always the same, on most maps red in the west. Where the
     map has two points for blue's goal, a point between them is drawn. The time between two shots of a weapon varies by
     -1 to +2 loops.
-
-    ## Arguments
-
-    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
-    * `reward`: ``"smac"`` or ``"sparse"``.
-    * `smac_rules`: what may be ordered, what is paid and who has won are SMAC's (`palaestra.games.skirmish.smac_view`).
-    * `ruleset`: path of a file with other numbers of units, in place of ``"smac-4.10"``:
-      [your own battle](../guides/your_own_battle.md).
-
-    <!-- table: parameters -->
     """
-    check_word("reward", reward, REWARDS)
-    check_flag("smac_rules", smac_rules)
-    ground = load(map, ruleset)
-    game = make_game([ground], Variant(reward, smac_rules=smac_rules))
-    return dataclasses.replace(game, representations={"smac": smac_view.representation(ground, game)})
+    ground = load(options.map, options.ruleset)
+    game = make_game([ground], Variant(options.reward, smac_rules=options.smac_rules))
+    return replace(game, representations={"smac": smac_view.representation(ground, game)})
 
 
-def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round", reward: str = "smac") -> Game:
+@with_options(
+    Option(
+        "race",
+        "a",
+        "a: marine, marauder, medivac; b: stalker, zealot, colossus; c: zergling, hydralisk, baneling; mixed: all nine",
+        words=(*RACES, "mixed"),
+    ),
+    Option("own", 5, "units of red", low=1, high=CAPACITIES[1][0]),
+    Option("others", 5, "units of blue (`opponents=` are their players)", low=1, high=CAPACITIES[1][1]),
+    Option("view", "round", "where a unit sees and aims: all around, or ahead alone", words=tuple(VIEWS)),
+    REWARD,
+)
+def generated(options: Any) -> Game:
     """SkirmishGen: units and places are drawn anew for each match, after SMACv2.
-
-    Raises:
-        ValueError: No such race, view or reward, or a number out of range.
 
     ## Description
 
@@ -185,43 +202,26 @@ def generated(race: str = "a", own: int = 5, others: int = 5, view: str = "round
     has more is drawn too. A team without a unit that can shoot and survive it is drawn again. In half of the matches
     red stands anywhere in the western half and blue as its mirror image; in the others red stands in the middle, and
     blue in one to four groups on the diagonals. Maps are 32 x 32 cells without walls.
-
-    ## Arguments
-
-    * `race`: ``"a"`` marine, marauder, medivac; ``"b"`` stalker, zealot, colossus; ``"c"`` zergling, hydralisk,
-      baneling; ``"mixed"`` all nine.
-    * `own`, `others`: units of red, 1 to 27, and of blue, 1 to 32.
-      (``opponents=`` are the players of the other teams.)
-    * `view`: ``"round"`` or ``"cone"``.
-    * `reward`: ``"smac"`` or ``"sparse"``.
-
-    <!-- table: parameters -->
     """
-    check_word("race", race, (*RACES, "mixed"))
-    check_word("view", view, tuple(VIEWS))
-    check_word("reward", reward, REWARDS)
-    check_count("own", own, 1, CAPACITIES[1][0])
-    check_count("others", others, 1, CAPACITIES[1][1])
     ground = load("open")
-    kinds = MIXED if race == "mixed" else RACES[race]
-    sides = [_repeated(side, count) for side, count in ((ground.red, own), (ground.blue, others))]
-    turns = TURN if view == "cone" else ()
-    variant = Variant(reward, red_orders=turns, race=kinds, own_sight=True, view=VIEWS[view])
-    return make_game([dataclasses.replace(ground, red=sides[0], blue=sides[1])], variant)
+    red, blue = _repeated(ground.red, options.own), _repeated(ground.blue, options.others)
+    kinds, turns = RACES.get(options.race, MIXED), TURN if options.view == "cone" else ()
+    variant = Variant(options.reward, red_orders=turns, race=kinds, view=VIEWS[options.view])
+    return make_game([replace(ground, red=red, blue=blue)], variant)
 
 
 def _repeated(side: Side, count: int) -> Side:
     """A side of ``count`` units like its first."""
     more = {name: np.repeat(getattr(side, name)[:1], count, axis=0) for name in ("positions", "arrivals", "waves")}
-    return dataclasses.replace(side, units=side.units[:1] * count, **more)
+    return replace(side, units=side.units[:1] * count, **more)
 
 
-@names_files(map=is_bundled)
-def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
+@with_options(replace(MAP, default="waves"), REWARD)
+def scenario(options: Any) -> Game:
     """SkirmishWaves: battles with reinforcements, each an agent with a name of its own.
 
     Raises:
-        ValueError: No such map or reward, or a map whose units do not fit.
+        ValueError: No such map, or one whose units do not fit.
         FileError: The file of the map cannot be used.
 
     ## Description
@@ -248,16 +248,19 @@ def scenario(map: TextSource = "waves", reward: str = "smac") -> Game:
     A match ends when a team has no unit left that can shoot, on the field or to come (``wiped_out``), and the other has
     won; both at once is a draw. It is truncated at the map's limit (``horizon``); then nobody has won.
     """
-    check_word("reward", reward, REWARDS)
-    return make_game([load(map)], Variant(reward))
+    return make_game([load(options.map)], Variant(options.reward))
 
 
-@names_files(map=is_bundled)
-def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str = "smac") -> Game:
+@with_options(
+    replace(MAP, default="3s5z_vs_3s6z"),
+    Option("when", "drift", "when a unit has its ability: see Starting State", words=("never", "always", "drift")),
+    REWARD,
+)
+def abilities(options: Any) -> Game:
     """SkirmishAbilities: what a unit can do changes during a match.
 
     Raises:
-        ValueError: No such map, time or reward, or a map whose units do not fit.
+        ValueError: No such map, or one whose units do not fit.
         FileError: The file of the map cannot be used.
 
     ## Description
@@ -274,27 +277,38 @@ def abilities(map: TextSource = "3s5z_vs_3s6z", when: str = "drift", reward: str
 
     Units stand in formation around the points of their map. With ``when="drift"`` each unit has its ability from a
     decision on that is drawn from 0 to 20, for 15 to 45 decisions.
-
-    ## Arguments
-
-    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
-    * `when`: ``"drift"``, ``"always"`` or ``"never"``.
-    * `reward`: ``"smac"`` or ``"sparse"``.
-
-    <!-- table: parameters -->
     """
-    check_word("reward", reward, REWARDS)
-    check_word("when", when, tuple(ABILITIES))
-    return make_game([load(map)], Variant(reward, red_orders=USE, abilities=ABILITIES[when]))
+    return make_game([load(options.map)], Variant(options.reward, red_orders=USE, abilities=options.numbers.when))
 
 
-@names_files(maps=is_bundled)
-def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") -> Game:
+def load_all(maps: Any, options: Mapping[str, Any]) -> list[BattleMap]:
+    """Reads the maps of a list.
+
+    Raises:
+        ValueError: No list, an empty one, or no such map.
+        FileError: The file of a map cannot be used.
+    """
+    if isinstance(maps, TextSource) or len(maps) == 0:
+        raise ValueError(f'maps must be a list of maps, like ["3m", "5m"], got {maps!r}')
+    return [load(name) for name in maps]
+
+
+@with_options(
+    Option(
+        "maps",
+        ("3m", "5m"),
+        "names of bundled maps or paths of files of yours, at least one, all by one ruleset",
+        texts=is_bundled,
+        check=load_all,
+        example=("3m", "8m"),
+    ),
+    REWARD,
+)
+def drawn_maps(options: Any) -> Game:
     """SkirmishMaps: each match is on another map, with another number of units.
 
     Raises:
-        ValueError: No maps, no such map or reward, maps of several rulesets, or units that do not fit.
-        FileError: The file of a map cannot be used.
+        ValueError: Maps of several rulesets, or units that do not fit.
 
     ## Description
 
@@ -314,26 +328,20 @@ def drawn_maps(maps: Sequence[TextSource] = ("3m", "5m"), reward: str = "smac") 
 
     A match ends when a team has no unit left that can shoot (``wiped_out``), and the other has won; both at once is a
     draw. It is truncated at the longest limit of all maps (``horizon``); then nobody has won.
-
-    ## Arguments
-
-    * `maps`: names of bundled maps or paths of files of yours, at least one, all by one ruleset.
-    * `reward`: ``"smac"`` or ``"sparse"``.
-
-    <!-- table: parameters -->
     """
-    check_word("reward", reward, REWARDS)
-    if isinstance(maps, TextSource) or len(maps) == 0:
-        raise ValueError(f'maps must be a list of maps, like ["3m", "5m"], got {maps!r}')
-    return make_game([load(name) for name in maps], Variant(reward))
+    return make_game(options.maps, Variant(options.reward))
 
 
-@names_files(map=is_bundled)
-def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "smac") -> Game:
+@with_options(
+    replace(MAP, default="5m_vs_6m"),
+    Option("changes", 3, "units that change sides in a match", low=0, high=MOST_CHANGES),
+    REWARD,
+)
+def turncoats(options: Any) -> Game:
     """SkirmishTurncoats: units change sides during a match.
 
     Raises:
-        ValueError: No such map or reward, a number out of range, or a map whose units do not fit.
+        ValueError: No such map, or one whose units do not fit.
         FileError: The file of the map cannot be used.
 
     ## Description
@@ -351,28 +359,16 @@ def turncoats(map: TextSource = "5m_vs_6m", changes: int = 3, reward: str = "sma
 
     Units stand in formation around the points of their map. Every 8 to 20 decisions one unit changes sides, drawn
     uniformly from the fighters of both sides that leave another fighter behind.
-
-    ## Arguments
-
-    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md).
-    * `changes`: units that change sides in a match, 0 to 4.
-    * `reward`: ``"smac"`` or ``"sparse"``.
-
-    <!-- table: parameters -->
     """
-    check_word("reward", reward, REWARDS)
-    check_count("changes", changes, 0, MOST_CHANGES)
-    return make_game(
-        [load(map)], Variant(reward, changes=changes, change_gap=CHANGE_GAP, reserve_slots=(changes, changes))
-    )
+    return make_game([load(options.map)], Variant(options.reward, changes=options.changes))
 
 
-@names_files(map=is_bundled, ruleset=is_bundled_ruleset)
-def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | None = None) -> Game:
+@with_options(MAP, REWARD, RULESET)
+def duel(options: Any) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
 
     Raises:
-        ValueError: No such map, reward or ruleset, or a map whose units do not fit.
+        ValueError: No such map or ruleset, or a map whose units do not fit.
         FileError: The file of the map or of the ruleset cannot be used.
 
     ## Description
@@ -380,6 +376,9 @@ def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | Non
     Red and blue learn: one agent for each unit. Blue sees and moves as if it stood in the west, so that one policy
     plays both sides. Nobody has an attack-move: both sides are in the learner's place. During a match units die and
     leave; nothing else changes.
+
+    On ``"3m"`` no team has to attack; ``"arena"`` is a closed room in which three marines see three others. Where both
+    sides have the same units at mirrored points of mirrored open ground, the teams are symmetric.
 
     ## Rewards
 
@@ -391,21 +390,11 @@ def duel(map: TextSource = "3m", reward: str = "smac", ruleset: TextSource | Non
 
     Units stand in formation around the points of their map, blue as the mirror image of red where the map is mirrored.
     The time between two shots of a weapon varies by -1 to +2 loops.
-
-    ## Arguments
-
-    * `map`: name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md). On
-      ``"3m"`` no team has to attack; ``"arena"`` is a closed room in which three marines see three others. Where both
-      sides have the same units at mirrored points of mirrored open ground, the teams are symmetric.
-    * `reward`: ``"smac"`` or ``"sparse"``.
-    * `ruleset`: path of a file with other numbers of units.
-
-    <!-- table: parameters -->
     """
-    check_word("reward", reward, REWARDS)
-    ground = load(map, ruleset)
+    ground = load(options.map, options.ruleset)
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
-    return make_game([ground], Variant(reward, both_learn=True), zero_sum=True, default_opponent="focus_fire", **more)
+    variant = Variant(options.reward, both_learn=True)
+    return make_game([ground], variant, zero_sum=True, default_opponent="focus_fire", **more)
 
 
 def is_mirrored(ground: BattleMap) -> bool:
@@ -421,7 +410,7 @@ def is_mirrored(ground: BattleMap) -> bool:
     )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Mirror:
     """Reflects matches of a duel in x and exchanges the sides, see `palaestra.game.Game.mirror`."""
 
@@ -453,11 +442,9 @@ KEPT = ("team", "current_player", "assigned_player", "strength")
 """Fields of the suite that belong to the slots, not to who is in them."""
 
 
-def drill(name: str = "beacon") -> Game:
+@with_options(Option("name", "beacon", "the exercise: see Description", words=tuple(DRILLS)))
+def drill(options: Any) -> Game:
     """Drill: exercises of movement, search and battle after pysc2's mini-games, on the rules of Skirmish.
-
-    Raises:
-        ValueError: No such drill.
 
     ## Description
 
@@ -491,12 +478,5 @@ def drill(name: str = "beacon") -> Game:
 
     ``beacon`` and ``shards`` are truncated after 240 decisions, two minutes of the game (``horizon``); nobody wins. The
     others end when red or all waves of blue are dead (``wiped_out``), at the latest after 360 decisions.
-
-    ## Arguments
-
-    * `name`: ``"beacon"``, ``"shards"``, ``"hunt"``, ``"waves"`` or ``"splash_waves"``.
-
-    <!-- table: parameters -->
     """
-    check_word("name", name, tuple(DRILLS))
-    return make_game([load(DRILLS[name])], Variant())
+    return make_game([load(DRILLS[options.name])], Variant())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from palaestra import registry
 from palaestra.core.contract import factories
+from palaestra.core.contract.keywords import any_text
 from palaestra.core.contract.options import is_meant, options_of
 from palaestra.core.faces.agent_io import AgentIO, speaks_text
 from palaestra.core.run.kernel import KernelSimulation
@@ -30,7 +32,8 @@ DECISIONS = {"fast": 100, "full": 300}
 def each_option_makes_a_difference(subject: Subject) -> None:
     """With another value of an option, spaces, states, observations, masks, rewards, ends or what is said differ.
 
-    Other values are the option's own words, the next number, ``example``, and those of other ids of the factory. The
+    Other values are the option's own words, the next number, ``example``, and those of other ids of the factory. An
+    option may be about what the file of another one lacks (a map without shields): then another file may show it. The
     matches are played as plain Python, from the same seeds, by the game's scripts where it has some.
     """
     factory = factories.load(registry.row(subject.id).factory)
@@ -52,7 +55,11 @@ def each_option_makes_a_difference(subject: Subject) -> None:
                 continue
             except ImportError:
                 break  # an optional package is missing
-            if _differ(one, other, DECISIONS[subject.level]):
+            decisions = DECISIONS[subject.level]
+            if _differ(one, other, decisions) or any(
+                _differ(factory(**beside), factory(**{**beside, option.name: value}), decisions)
+                for beside in _with_other_files(option, context, options, factory)
+            ):
                 break
             require(False, f"{option.name}={value!r} makes no difference beside {context}: leave it out or refuse it")
         else:
@@ -89,6 +96,16 @@ def _meaningful(option: Option, base: Mapping[str, Any], table: Mapping[str, Opt
             wanted = [meant] if not callable(meant) and not isinstance(meant, tuple) else []
             context |= {**_meaningful(table[name], context, table, factory), name: [*fitting, *wanted][0]}
     return context
+
+
+def _with_other_files(
+    option: Option, context: Mapping[str, Any], options: Iterable[Option], factory: Any
+) -> Iterator[dict[str, Any]]:
+    """The same with another value of each other option that may name a file."""
+    for other in options:
+        if other is not option and other.texts not in (None, any_text):
+            for value in islice(_others(other, context.get(other.name, other.default), factory), 1):
+                yield {**context, other.name: value}
 
 
 def _differ(one: Game, other: Game, decisions: int) -> bool:
