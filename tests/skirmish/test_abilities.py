@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -240,15 +239,3 @@ def test_an_order_that_was_not_offered_is_the_no_op_and_counted(tmp_path: Path):
     assert sim.info["illegal"][0].tolist() == [1, 0]
     assert sim.states["last_action"][0, 0] == NOTHING
     assert np.array_equal(unit(sim, "position", 0), [10, 10])
-
-
-@pytest.mark.parametrize(
-    ("keywords", "reason"),
-    [
-        ({"when": "sometimes"}, "when must be one of 'never', 'always', 'drift', got 'sometimes'"),
-        ({"reward": "dense"}, "reward must be one of 'smac', 'sparse', got 'dense'"),
-    ],
-)
-def test_a_wrong_keyword_is_named(keywords: dict[str, Any], reason: str):
-    with pytest.raises(ValueError, match=re.escape(reason)):
-        games.abilities(**keywords)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -179,20 +178,3 @@ def test_seeds_draw_different_matches_and_one_seed_the_same_again():
     assert sim.states["position"].tobytes() != first
     sim.reset(seed=3)
     assert sim.states["position"].tobytes() == first
-
-
-@pytest.mark.parametrize(
-    ("keywords", "reason"),
-    [
-        ({"race": "d"}, "race must be one of 'a', 'b', 'c', 'mixed', got 'd'"),
-        ({"view": "square"}, "view must be one of 'round', 'cone', got 'square'"),
-        ({"reward": "dense"}, "reward must be one of 'smac', 'sparse', got 'dense'"),
-        ({"own": 0}, "own must be an integer from 1 to 27, got 0"),
-        ({"own": 28}, "own must be an integer from 1 to 27, got 28"),
-        ({"others": 33}, "others must be an integer from 1 to 32, got 33"),
-        ({"others": 2.5}, "others must be an integer from 1 to 32, got 2.5"),
-    ],
-)
-def test_a_wrong_keyword_is_named(keywords: dict[str, Any], reason: str):
-    with pytest.raises(ValueError, match=re.escape(reason)):
-        games.generated(**keywords)

@@ -99,17 +99,16 @@ MAP = Option(
     "3m",
     "name of a bundled map, or the path of a file of yours: [your own battle](../guides/your_own_battle.md)",
     texts=is_bundled,
-    example="8m",
+    example="2s3z",
 )
 REWARD = Option("reward", SMAC, "what is paid: see Rewards", words=(SMAC, SPARSE))
-SMAC_UNITS = palaestra_assets.path("skirmish/rulesets/smac-4.10.json").read_text(encoding="utf-8")
+SMAC_NUMBERS = palaestra_assets.path("skirmish/rulesets/smac-4.10.json").read_text(encoding="utf-8")
 RULESET = Option(
     "ruleset",
     None,
-    "path of a file with other numbers of units, in place of smac-4.10: "
-    "[your own battle](../guides/your_own_battle.md)",
+    "file with other numbers of units, in place of `smac-4.10`: [your own battle](../guides/your_own_battle.md)",
     texts=is_bundled_ruleset,
-    example=TextFile("near.json", SMAC_UNITS.replace('"sight": 9', '"sight": 6')),
+    example=TextFile("near.json", SMAC_NUMBERS.replace('"sight": 9', '"sight": 6')),
 )
 
 
