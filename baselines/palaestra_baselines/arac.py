@@ -502,7 +502,7 @@ class Learner:
         game = training.roster.game
         self.args, self.graphs = args, Graphs(game)
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
-        self.stride = 2 if game.world.rules.alternating else 1
+        self.stride = 2 if game.world.rules.order else 1
         self.length = args.steps_ahead * self.stride
         self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder)
         self.critics = MoveNetwork(self.graphs, args.width, args.heads, outputs=2)

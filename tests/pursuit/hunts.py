@@ -39,7 +39,7 @@ def place(sim: Any, *nodes: int, lane: int = 0, turn: int = 0) -> Any:
     state = sim.states[lane]
     state["node"][: len(nodes)] = nodes
     state["turn"] = turn
-    if sim.game.world.rules.alternating:
+    if sim.game.world.rules.order:
         is_evader = np.arange(len(nodes)) >= sim.game.world.rules.pursuers
         state["acting"][: len(nodes)] = (is_evader == turn) & (state["alive"][: len(nodes)] != 0)
     sim.refresh()

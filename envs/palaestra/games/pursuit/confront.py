@@ -55,9 +55,7 @@ It is truncated after 60 decisions: then the team with more hit points has won.
 
 ## Arguments
 
-* `graph`: as in [GraphPursuit](GraphPursuit.md).
-* `red`, `blue`: sizes of the teams, 1 to 16.
-* `reward`: ``"dense"`` or ``"sparse"``.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -68,8 +66,9 @@ It is truncated after 60 decisions: then the team with more hit points has won.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -77,19 +76,18 @@ from palaestra.game import (
     Choice,
     Field,
     Game,
+    Option,
     Parameter,
     Representation,
     Role,
-    check_count,
-    check_word,
     integer,
-    names_files,
+    with_options,
 )
 from palaestra.games.pursuit import confront_scripts, graph_sight
 from palaestra.games.pursuit.confront_scripts import AHEAD, NOBODY
 from palaestra.games.pursuit.graph_ground import FAR, NO_NODE, ground_of
-from palaestra.games.pursuit.graph_pursuit import TRAIL, node_representation
-from palaestra.games.pursuit.graphs import MOST_NODES, class_of, is_family, read
+from palaestra.games.pursuit.graph_pursuit import GRAPH, TRAIL, node_representation
+from palaestra.games.pursuit.graphs import MOST_NODES, class_of
 from palaestra.kernels.inlining import inlined
 
 RED, BLUE = 0, 1
@@ -415,24 +413,20 @@ def mirror(agents: int, states: Any, actions: Any) -> None:
     actions["unit"][:, : 2 * agents] = actions["unit"][:, exchanged]
 
 
-@names_files(graph=is_family)
-def game(
-    graph: Any = "grid:8x8",
-    red: int = 3,
-    blue: int = 3,
-    reward: Literal["dense", "sparse"] = "dense",
-) -> Game:
+@with_options(
+    replace(GRAPH, default="grid:8x8", about="as in [GraphPursuit](GraphPursuit.md)"),
+    Option("red", 3, "size of the team", low=1, high=CAPACITIES[-1]),
+    Option("blue", 3, "size of the team", low=1, high=CAPACITIES[-1]),
+    Option("reward", "dense", "what is paid: see Rewards", words=("dense", "sparse")),
+)
+def game(options: Any) -> Game:
     """The rules of `palaestra/GraphConfront-v0`.
 
     Raises:
-        ValueError: No such graph or word, a number out of range, or a graph without a possible start.
-        FileError: A file that is damaged or of no known format; names file and line.
+        ValueError: A graph without a possible start.
     """
-    check_count("red", red, 1, CAPACITIES[-1])
-    check_count("blue", blue, 1, CAPACITIES[-1])
-    check_word("reward", reward, ("dense", "sparse"))
-    pool = read(graph)
-    ground = ground_of(pool, pursuers=red, fewest_pursuers=red, evaders=blue, sparse=reward == "sparse")
+    pool, red, blue = options.graph, options.red, options.blue
+    ground = ground_of(pool, pursuers=red, fewest_pursuers=red, evaders=blue, sparse=options.numbers.reward)
     room = next(room for room in CAPACITIES if room >= max(red, blue))
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     count = red + blue

@@ -44,7 +44,7 @@ def counting(ground: Ground) -> Enumeration | None:
     """How the positions of a game are counted; None where there are several graphs, evaders or sizes, or too many."""
     rules = ground.rules
     pursuers, nodes = rules.pursuers, int(ground.nodes[0])
-    count = Count(nodes, pursuers + 1, 2 if rules.alternating else 1)
+    count = Count(nodes, pursuers + 1, 2 if rules.order else 1)
     is_fixed = len(ground.nodes) == 1 and rules.evaders == 1 and rules.fewest_pursuers == pursuers
     if not is_fixed or rules.starts != ANY or count.positions > MOST_POSITIONS:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ FAR = 2**15 - 1
 """Hops between nodes that no way connects, and to the next exit where there is none."""
 NO_NODE = -1
 ANY, TOGETHER, WINNABLE = range(3)
-"""Starts of a match."""
+"""Starts of a match: places among the words of the option."""
 
 
 class Rules(NamedTuple):
@@ -26,7 +26,7 @@ class Rules(NamedTuple):
         pursuers: Size of the team.
         fewest_pursuers: Of those who are there in a match.
         evaders: Size of the team.
-        alternating: 1 if the teams move in turns.
+        order: 1 if the teams move in turns.
         starts: `ANY`, `TOGETHER` or `WINNABLE`.
         has_exits: 1 if a graph has exits.
         solved: 1 if there is a solution.
@@ -36,7 +36,7 @@ class Rules(NamedTuple):
     pursuers: int = 0
     fewest_pursuers: int = 0
     evaders: int = 0
-    alternating: int = 0
+    order: int = 0
     starts: int = ANY
     has_exits: int = 0
     solved: int = 0
@@ -188,19 +188,3 @@ def _winnable_start(solution: PursuitSolution) -> Sequence[int] | None:
     winnable[..., list(solution.exits)] = False
     first = int(winnable.argmax())
     return np.unravel_index(first, winnable.shape) if winnable.reshape(-1)[first] else None  # type: ignore[return-value]
-
-
-def members_of_solve(solve: bool | Mapping[str, int], pursuers: int) -> tuple[int, int]:
-    """``need`` and ``radius`` of the solution that a user asks for.
-
-    Raises:
-        ValueError: Neither a flag nor a dict of these two, or a number out of range.
-    """
-    if isinstance(solve, bool | np.bool_):
-        return 1, 0
-    if not isinstance(solve, Mapping) or not set(solve) <= {"need", "radius"}:
-        raise ValueError(f'solve must be True, False or a dict {{"need": ..., "radius": ...}}, got {solve!r}')
-    need, radius = solve.get("need", 1), solve.get("radius", 0)
-    check_count("solve['need']", need, 1, pursuers)
-    check_count("solve['radius']", radius, 0, FAR - 1)
-    return int(need), int(radius)

@@ -77,20 +77,12 @@ then the evaders have won.
 
 ## Arguments
 
-* `graph`: a name as ``"grid:10x10"`` (`palaestra.games.pursuit.families`), a pool as ``"dungeons:256x200"``, an edge
-  array ``[E, 2]``, a networkx graph, a file, or a list of these. A text with a slash or a suffix is the path of a file:
-  lines of two names (by blanks, tabs, commas or semicolons), GraphML, GEXF, GML, Pajek, METIS, DIMACS, Matrix Market,
-  graph6, sparse6 or a MovingAI map, told apart by their content (`palaestra.games.pursuit.graph_files`). Weights are
-  left out: each edge is one move.
-* `pursuers`, `evaders`: 1 to 16, and 1 to 4.
-* `fewest_pursuers`: each match draws a number of pursuers from this to `pursuers`; None is `pursuers`.
-* `exits`: nodes, each once, or how many (each as far as possible from those before). Nodes have the names of the
-  networkx graph or of the file; where these are words, or where there are none, their numbers from 0 on are names, too.
-* `order`: ``"simultaneous"`` or ``"alternating"``.
-* `starts`: ``"any"``, ``"together"`` or ``"winnable"``.
-* `solve`: True solves the game for `need` 1 and `radius` 0, ``{"need": 2, "radius": 1}`` for others; these two are then
-  fixed. It needs one evader and a fixed number of pursuers, and memory: V to the power of `pursuers` + 1 numbers of two
-  bytes for each graph of V nodes.
+<!-- table: options -->
+
+A text with a slash or a suffix is the path of a file: lines of two names (by blanks, tabs, commas or semicolons),
+GraphML, GEXF, GML, Pajek, METIS, DIMACS, Matrix Market, graph6, sparse6 or a MovingAI map, told apart by their content
+(`palaestra.games.pursuit.graph_files`). Weights are left out: each edge is one move. Nodes have the names of the
+networkx graph or of the file; where these are words, or where there are none, their numbers from 0 on are names, too.
 
 <!-- table: parameters -->
 
@@ -102,26 +94,27 @@ then the evaders have won.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
+
+import numpy as np
 
 from palaestra.core.files import printable_name
 from palaestra.game import (
     Field,
     Game,
+    Option,
     Parameter,
     Representation,
     Role,
     any_text,
     check_count,
-    check_word,
-    names_files,
     uniform,
+    with_options,
 )
 from palaestra.games.pursuit import graph_sight, pursuit_scripts
 from palaestra.games.pursuit.codec import GraphCodec
 from palaestra.games.pursuit.enumeration import counting
 from palaestra.games.pursuit.graph_ground import (
-    ANY,
     FAR,
     NO_NODE,
     TOGETHER,
@@ -129,13 +122,9 @@ from palaestra.games.pursuit.graph_ground import (
     Ground,
     exits_of,
     ground_of,
-    members_of_solve,
     with_solutions,
 )
 from palaestra.games.pursuit.graphs import Graph, class_of, is_family, read
-
-Order = Literal["simultaneous", "alternating"]
-Starts = Literal["any", "together", "winnable"]
 
 PURSUERS, EVADERS = 0, 1
 CAPTURED, ESCAPED = 2, 3
@@ -280,7 +269,7 @@ def call_to_move(s, world):
     """Asks the team whose turn it is for an action, or both where all move at the same time."""
     rules = world.rules
     for slot in range(rules.pursuers + rules.evaders):
-        is_turn = rules.alternating == 0 or (slot >= rules.pursuers) == (s.turn == EVADERS)
+        is_turn = rules.order == 0 or (slot >= rules.pursuers) == (s.turn == EVADERS)
         s.acting[slot] = s.alive[slot] != 0 and is_turn
 
 
@@ -316,7 +305,7 @@ def step(s, world, actions, rewards, scratch):
             s.info.winner = PURSUERS if s.info.captured > s.info.escaped else EVADERS
     elif s.steps >= s.parameters.horizon:
         s.info.winner = EVADERS
-    if rules.alternating:
+    if rules.order:
         s.turn = 1 - s.turn
     call_to_move(s, world)
     return left == 0
@@ -408,58 +397,6 @@ def parameters_of(pool: Sequence[Graph], fewest: int, fixed: tuple[int, int] | N
     )
 
 
-@names_files(graph=is_family, exits=any_text)
-def game(
-    graph: Any = "grid:10x10",
-    pursuers: int = 2,
-    fewest_pursuers: int | None = None,
-    evaders: int = 1,
-    exits: int | Sequence[Any] = 0,
-    order: Order = "simultaneous",
-    starts: Starts = "any",
-    solve: bool | Mapping[str, int] = False,
-) -> Game:
-    """The rules of `palaestra/GraphPursuit-v0`.
-
-    Raises:
-        ValueError: No such graph, node or word, a number out of range, a graph without a possible start, or a solution
-            that would take too much memory; says which and what to do.
-        FileError: A file that is damaged or of no known format; names file and line.
-    """
-    check_count("pursuers", pursuers, 1, CAPACITIES[-1][0])
-    check_count("evaders", evaders, 1, CAPACITIES[-1][1])
-    fewest = pursuers if fewest_pursuers is None else fewest_pursuers
-    check_count("fewest_pursuers", fewest, 1, pursuers)
-    check_word("order", order, get_args(Order))
-    check_word("starts", starts, get_args(Starts))
-    need, radius = members_of_solve(solve, pursuers)
-    is_solved = isinstance(solve, Mapping) or bool(solve)
-    pool = read(graph)
-    leaves = [exits_of(one, exits) for one in pool]
-    if starts == "winnable" and not is_solved:
-        raise ValueError('starts="winnable" needs the solution: give solve=True')
-    if is_solved and (evaders > 1 or fewest < pursuers):
-        raise ValueError("solve needs one evader and always as many pursuers: leave out evaders and fewest_pursuers")
-    for one in pool:
-        if not one.is_connected and starts != "any":
-            alone = printable_name(one.labels[int((one.hops[0] < 0).argmax())])
-            raise one.refusal(f'starts="{starts}": it is not connected, no way leads from node 0 to {alone}')
-    ground = ground_of(
-        pool,
-        leaves,
-        pursuers=pursuers,
-        fewest_pursuers=fewest,
-        evaders=evaders,
-        alternating=order == "alternating",
-        starts={"any": ANY, "together": TOGETHER, "winnable": WINNABLE}[starts],
-        has_exits=any(map(len, leaves)),
-        solved=is_solved,
-    )
-    if is_solved:
-        ground = with_solutions(ground, pool, leaves, pursuers, need, radius)
-    return _game(pool, ground, (need, radius) if is_solved else None)
-
-
 def node_representation(
     observe: Callable, pool: Sequence[Graph], ground: Ground, room: int, hit_points: Field | None = None
 ) -> Representation:
@@ -491,9 +428,91 @@ def node_representation(
     )
 
 
-def _game(pool: Sequence[Graph], ground: Ground, fixed: tuple[int, int] | None) -> Game:
-    """The rules on arrays."""
-    pursuers, evaders = ground.rules.pursuers, ground.rules.evaders
+def check_fewest(fewest: int, options: Mapping[str, Any]) -> int:
+    """Refuses more pursuers than there are, by ValueError."""
+    if fewest > options["pursuers"]:
+        raise ValueError(f"fewest_pursuers must be at most pursuers={options['pursuers']}, got {fewest}")
+    return fewest
+
+
+def need_and_radius(solve: Any, options: Mapping[str, Any]) -> tuple[int, int] | None:
+    """``need`` and ``radius`` of the solution that a user asks for; None without one.
+
+    Raises:
+        ValueError: Neither a flag nor a dict of these two, a number out of range, or options that do not go with it.
+    """
+    is_flag = isinstance(solve, bool | np.bool_)
+    if is_flag and not solve:
+        if options["starts"] == "winnable":
+            raise ValueError('starts="winnable" needs the solution: give solve=True')
+        return None
+    if not is_flag and not (isinstance(solve, Mapping) and set(solve) <= {"need", "radius"}):
+        raise ValueError(f'solve must be True, False or a dict {{"need": ..., "radius": ...}}, got {solve!r}')
+    if options["evaders"] > 1 or options["fewest_pursuers"] < options["pursuers"]:
+        raise ValueError("solve needs one evader and always as many pursuers: leave out evaders and fewest_pursuers")
+    numbers = {"need": 1, "radius": 0, **({} if is_flag else solve)}
+    check_count("solve['need']", numbers["need"], 1, options["pursuers"])
+    check_count("solve['radius']", numbers["radius"], 0, FAR - 1)
+    return int(numbers["need"]), int(numbers["radius"])
+
+
+GRAPH = Option(
+    "graph",
+    "grid:10x10",
+    'a name as `"grid:10x10"` (`palaestra.games.pursuit.families`), a pool as `"dungeons:256x200"`, an edge array '
+    "`[E, 2]`, a networkx graph, a file, or a list of these",
+    texts=is_family,
+    check=lambda graph, options: read(graph),
+)
+
+
+@with_options(
+    GRAPH,
+    Option("pursuers", 2, "size of the team", low=1, high=CAPACITIES[-1][0]),
+    Option(
+        "fewest_pursuers",
+        None,
+        "each match draws a number of pursuers from this to `pursuers`; None is `pursuers`",
+        low=1,
+        high=CAPACITIES[-1][0],
+        check=check_fewest,
+        otherwise=lambda options: options["pursuers"],
+    ),
+    Option("evaders", 1, "size of the team", low=1, high=CAPACITIES[-1][1]),
+    Option(
+        "exits",
+        0,
+        "nodes by which evaders escape, each once, or how many (each as far as possible from those before)",
+        texts=any_text,
+        check=lambda exits, options: [exits_of(one, exits) for one in options["graph"]],
+    ),
+    Option("order", "simultaneous", "who moves in a decision, see Description", words=("simultaneous", "alternating")),
+    Option("starts", "any", "where agents start, see Starting State", words=("any", "together", "winnable")),
+    Option(
+        "solve",
+        False,
+        'True solves the game for `need` 1 and `radius` 0, `{"need": 2, "radius": 1}` for others; these two are then '
+        "fixed. It needs one evader and a fixed number of pursuers, and memory: V to the power of `pursuers` + 1 "
+        "numbers of two bytes for each graph of V nodes",
+        check=need_and_radius,
+    ),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/GraphPursuit-v0`.
+
+    Raises:
+        ValueError: A graph without a possible start, or a solution that would take too much memory; says what to do.
+    """
+    pool, exits, fixed = options.graph, options.exits, options.solve
+    pursuers, evaders = options.pursuers, options.evaders
+    for one in pool:
+        if not one.is_connected and options.starts != "any":
+            alone = printable_name(one.labels[int((one.hops[0] < 0).argmax())])
+            raise one.refusal(f'starts="{options.starts}": it is not connected, no way leads from node 0 to {alone}')
+    rules = dict(options.numbers._asdict(), has_exits=any(map(len, exits)), solved=fixed is not None)
+    ground = ground_of(pool, exits, **rules)
+    if fixed is not None:
+        ground = with_solutions(ground, pool, exits, pursuers, *fixed)
     rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     agents, room = pursuers + evaders, sum(rooms)
@@ -525,7 +544,7 @@ def _game(pool: Sequence[Graph], ground: Ground, fixed: tuple[int, int] | None) 
         script=pursuit_scripts.script,
         plan=pursuit_scripts.plan,
         scripts=pursuit_scripts.NAMES if ground.rules.solved else pursuit_scripts.NAMES[:-1],
-        parameters=parameters_of(pool, ground.rules.fewest_pursuers, fixed),
+        parameters=parameters_of(pool, options.fewest_pursuers, fixed),
         horizon=128,
         info=(
             Field("captured", (), 0, CAPACITIES[-1][1], "1", "evaders that were captured", "i8"),

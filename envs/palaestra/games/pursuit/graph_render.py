@@ -305,7 +305,7 @@ def draw_header(canvas: Canvas, game: Game, world: Ground, s: Any) -> None:
 
 def mover(game: Game, world: Ground, s: Any) -> int:
     """Number of the team whose turn it is, `NOBODY` where both move at the same time."""
-    return int(s.turn) if world.rules.alternating else NOBODY
+    return int(s.turn) if world.rules.order else NOBODY
 
 
 def describe_graph(world: Ground, s: Any) -> str:
