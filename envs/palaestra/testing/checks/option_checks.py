@@ -12,12 +12,11 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.contract import factories
-from palaestra.core.contract.keywords import any_text
 from palaestra.core.contract.options import is_meant, options_of
 from palaestra.core.faces.agent_io import AgentIO, speaks_text
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.game import Game, Option
+from palaestra.game import Game, Option, any_text
 from palaestra.testing.harness import FAST, Skipped, conformance, require
 from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import snapshot_view
