@@ -1,4 +1,4 @@
-"""Games of ids under keywords that change their machine code, which several test files use: `make test` warms them."""
+"""Games of ids under keywords that change their machine code, which several test files use: `make check` warms them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from palaestra.game import Game
 def pursuit_by_node() -> Game:
     """GraphPursuit that shows numbers of nodes."""
     return registry.make_game("palaestra/GraphPursuit-v0", observation="nodes")[0]
-
-
-def pursuit_of_two_by_node() -> Game:
-    """The same with two evaders."""
-    return registry.make_game("palaestra/GraphPursuit-v0", observation="nodes", evaders=2)[0]
 
 
 def solved_pursuit_by_node() -> Game:
@@ -39,23 +34,3 @@ def confront_by_hops() -> Game:
 def battle_seen_as_in_smac() -> Game:
     """A battle as SMAC shows it."""
     return registry.make_game("palaestra/Skirmish-3m-v0", observation="smac")[0]
-
-
-def smac_battle() -> Game:
-    """A battle as SMAC shows, allows and pays it."""
-    return registry.make_game("palaestra/Skirmish-3m-v0", observation="smac", smac_rules=True)[0]
-
-
-def soccer_in_turn() -> Game:
-    """GridSoccer in alternating order."""
-    return registry.make_game("palaestra/GridSoccer-v0", rows=3, columns=3, order="alternating")[0]
-
-
-def pong_of_two() -> Game:
-    """TeamPong, one against one."""
-    return registry.make_game("palaestra/TeamPong-v0", players=1)[0]
-
-
-def tag_by_forces() -> Game:
-    """TeamTag with real actions."""
-    return registry.make_game("palaestra/TeamTag-2v2-v0", actions="continuous")[0]
