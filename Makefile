@@ -117,7 +117,7 @@ $(READY): pyproject.toml constraints.txt
 
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call new_venv,$(LOWEST))
-	$(LOWEST)/bin/python -m pip install --constraint constraints-lowest.txt --group dev --editable ".[flight,exact,robots,render]"
+	$(LOWEST)/bin/python -m pip install --requirement constraints-lowest.txt --group dev --editable .
 	@touch $@
 
 # --no-compile: Python compiles the few modules that are imported.

@@ -22,10 +22,9 @@ import gymnasium
 import numpy as np
 
 import crowd_speed
-import ensemble_speed
 import exact_claims
+import family_speed
 import flight_speed
-import math_speed
 import plan_speed
 import pursuit_speed
 import robots_speed
@@ -218,7 +217,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "g": (flight_speed.workers, "UCAV vector, two workers over one, speed-up", flight_speed.WORKERS_BAR, True),
     "h": (flight_speed.resets, "UCAV, reset of a lane, us", flight_speed.RESET_BAR_US, False),
     "i": (team_speed.particles, "particle games over mpe2's", 500.0, True),
-    "j": (team_speed.decisions, "decisions a second of the team games on one core", 1e6, True),
+    "j": (family_speed.decisions, "decisions a second on one core of games that families name", None, True),
     "k": (_exact, "exact solvers", 500.0, True),
     "l": (start_speed.makes, "gymnasium.make of every compiled game, cold cache, s", start_speed.COLD_BAR_S, False),
     "m": (start_speed.presets, "presets of one kernel, cold, s in all", start_speed.PRESETS_BAR_S, False),
@@ -258,8 +257,6 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zf": (search_speed.texts, "SearchQA, text, turns a second", search_speed.TEXT_BAR, True),
     "zg": (search_speed.tokens, "SearchQA, tokens, turns a second", search_speed.FIXED_BAR, True),
     "zh": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
-    "zi": (math_speed.turns, "MathText, tokens, turns a second", math_speed.BAR, True),
-    "zj": (ensemble_speed.decisions, "LLMEnsemble, decisions a second", ensemble_speed.BAR, True),
     "zk": (plan_speed.planning, "SeqWM, planned decisions a second", plan_speed.BAR, True),
     "zl": (flight_speed.decisions, "UCAV 1v1, compiled batch over JSBSim's", flight_speed.FIGHTS[0][2], True),
     "zm": (flight_speed.threads, "UCAV, two threads, speed-up", flight_speed.THREADS_BAR, True),

@@ -1,4 +1,4 @@
-"""Speed measurements of the team games: particles next to mpe2 in one run, and decisions a second on one core."""
+"""Speed of the team games: particles next to mpe2 in one run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from palaestra.cli.measure import Benchmark, Timing
 from palaestra.cli.random_actions import POOL, batch_call
 
 LANES = 4096
-TAG, SPREAD, PONG, SOCCER = (f"palaestra/{name}-v0" for name in ("TeamTag", "Spread", "TeamPong", "GridSoccer"))
-TAG_BAR, TAG_FACE_BAR, SPREAD_BAR, DECISIONS_BAR = 500.0, 50.0, 1000.0, 1e6
+TAG, SPREAD = "palaestra/TeamTag-v0", "palaestra/Spread-v0"
+TAG_BAR, TAG_FACE_BAR, SPREAD_BAR = 500.0, 50.0, 1000.0
 REFERENCE = 4.7e6
 """TeamTag's decisions a second for which the bars of `next_to_tag` agree."""
 
@@ -36,16 +36,6 @@ def particles(report_progress: ReportProgress) -> list[Measurement]:
         ratio(f"TeamTag 3v1, batch of {LANES} over mpe2's simple_tag", tag, their_tag, TAG_BAR),
         ratio("TeamTag 3v1, ParallelEnv over mpe2's simple_tag", face, their_tag, TAG_FACE_BAR),
         ratio(f"Spread by mpe2's rules, batch of {LANES} over mpe2's simple_spread", spread, their_spread, SPREAD_BAR),
-    ]
-
-
-def decisions(report_progress: ReportProgress) -> list[Measurement]:
-    """Decisions of a match a second on one core, all agents at random."""
-    names = (PONG, SOCCER, TAG, SPREAD)
-    timings = timed(*(random_play(name) for name in names))
-    return [
-        Measurement("", f"{name}, decisions a second on one core", 1e9 / timing.ns, DECISIONS_BAR, True)
-        for name, timing in zip(names, timings, strict=True)
     ]
 
 

@@ -19,6 +19,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import palaestra_assets
+from palaestra import registry
+from palaestra.cli.doctor import OPTIONAL
 
 pytestmark = pytest.mark.check
 
@@ -302,6 +304,57 @@ def test_modules_import_from_lower_layers_and_not_from_another_family(package: s
     assert not offences, "\n".join(offences)
 
 
+# Rooms above the families, which know them by `registry.FAMILIES` alone.
+SERVICES = {room for floor in FLOORS[FAMILY_FLOOR + 1 :] for room in floor} | {""}
+OTHER_MEANINGS = {("", "teams"), ("cli.benchmarks", "calibration")}
+"""Module of palaestra ("" for all) and a word in it that is a family's name, too, and does not mean the family."""
+
+
+def families_named(source: str, module: str, is_package: bool) -> list[tuple[int, str]]:
+    """Line and text of each import of a family, and of each text that is its name or holds the path of its folder."""
+    names = "|".join(FAMILIES)
+    path = re.compile(rf"\bpalaestra\.(games\.)?({names})\b")
+    found = [(line, name) for line, name in imported_modules(source, module, is_package) if path.match(name)]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [(node.lineno, match.group()) for match in path.finditer(node.value)]
+            found += [(node.lineno, node.value)] if node.value in FAMILIES else []
+    return found
+
+
+def test_no_service_imports_or_names_a_family():
+    planted = """
+'''See `palaestra.games.ucav.body`.'''
+from palaestra.games import search
+def late():
+    import palaestra.games.teams.tag
+    from palaestra.mathtext import score_answer
+    return importlib.import_module("palaestra.pursuit.solver"), "ucav", "ucavs", "my search", palaestra.games
+"""
+    assert sorted({line for line, _ in families_named(planted, "palaestra.cli.x", False)}) == [2, 3, 5, 6, 7]
+    assert [name for line, name in families_named(planted, "palaestra.cli.x", False) if name == "ucav"] == ["ucav"]
+    offences = []
+    for module, file in modules_of("palaestra").items():
+        if room(module) in SERVICES and not is_within(module, "palaestra.games"):
+            own = module.removeprefix("palaestra").strip(".")
+            offences += [
+                f"{file.relative_to(HOUSE)}:{line} names {text}"
+                for line, text in families_named(file.read_text("utf-8"), module, file.name == "__init__.py")
+                if not {("", text), (own, text)} & OTHER_MEANINGS
+            ]
+    assert not offences, "\n".join(offences)
+
+
+def test_a_family_says_which_optional_packages_its_files_import():
+    named = {"sentence-transformers": {"sentence_transformers", "transformers", "torch"}}
+    for family in FAMILIES:
+        folder = SOURCES["palaestra"] / "games" / family
+        sources = [file.read_text(encoding="utf-8") for file in python_files(folder)]
+        imported = {name.partition(".")[0] for text in sources for _, name in imported_modules(text, "x", False)}
+        needs = set().union(*(named.get(p, {p}) for p in (*registry.FAMILIES[family].needs, *OPTIONAL)))
+        assert imported & ONCE - {"numba", "llvmlite"} <= needs, family
+
+
 def test_no_package_imports_a_program_that_is_not_installed():
     programs = {
         file.stem for folder in ("benchmarks", "docs/tools", "tests/tools") for file in python_files(HOUSE / folder)
@@ -460,17 +513,7 @@ def test_no_text_names_a_path_of_one_machine():
 
 
 def test_the_promised_files_and_folders_exist():
-    for name in (
-        "pyproject.toml",
-        "envs",
-        "baselines",
-        "assets",
-        "tests",
-        "examples",
-        "README.md",
-        "LICENSE",
-        "Makefile",
-    ):
+    for name in ("pyproject.toml", *READERS, "assets", "README.md", "LICENSE", "Makefile"):
         assert (HOUSE / name).exists(), name
     for package, root in SOURCES.items():
         assert (root / "__init__.py").is_file(), package
@@ -505,7 +548,8 @@ def test_constraints_pin_every_direct_dependency_within_its_bounds():
 
 def test_the_lowest_constraints_are_the_declared_lower_bounds():
     pins = read_pins("constraints-lowest.txt")
-    requirements = read_requirements("flight", "exact", "robots", "render")
+    needed = set(registry.offers("needs").values()) - {"palaestra[text]"}
+    requirements = read_requirements("exact", "render", *(extra.split("[")[1].rstrip("]") for extra in needed))
     assert set(pins) == {r.name for r in requirements}
     for requirement in requirements:
         bound = next(s.version for s in requirement.specifier if s.operator == ">=")

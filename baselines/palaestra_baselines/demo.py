@@ -8,7 +8,7 @@ recording for Tacview, an animation and a page of plots::
     palaestra demo
     python -m palaestra_baselines.demo --matches 64 --out somewhere
     palaestra demo --game skirmish  # see `palaestra_baselines.skirmish_demo`
-    palaestra demo --game search  # teams, pursuit, robots, search or any id: see `palaestra_baselines.family_demo`
+    palaestra demo --game search  # any family or id: see `palaestra_baselines.family_demo`
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Args:
 
     Attributes:
         game: What is shown: ``dogfight``, two F-16s; ``skirmish``, battles of small armies; ``teams``,
-            ``pursuit``, ``robots``, ``search``, a game of that family by its scripts; or the id of any game with
-            scripts, such as ``TeamTag``.
+            ``pursuit``, ``robots``, ``search``, or another family, a game of it by its scripts; or the id of any game
+            with scripts, such as ``TeamTag``.
         out: Folder for the recordings; made if it is not there.
         matches: Matches against each target (16 by default), of each battle (256) or of another game (64).
         seed: Number of the run; other numbers give other matches.
@@ -227,7 +227,7 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     players = {"red": Hunter(hunt.game), "blue": target}
     to_html(replay.record(ENV_ID, players, seed=(args.seed << 32) + number, **rules(args)), html)
     title = f"{args.inner_loop} inner loop, hunting {target}"
-    write_acmi(acmi, hunt.game, records, Title=title)
+    write_acmi(acmi, hunt.game, records, title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
     fps, every = hunt.game.render_fps, -(-len(records) // LONGEST_FILM)

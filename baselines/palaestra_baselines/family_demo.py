@@ -1,4 +1,4 @@
-"""The demo of a game of another family: ``palaestra demo --game teams``, or of any id.
+"""The demo of a family by the scripts that it names: ``palaestra demo --game teams``, or of any id.
 
 It plays matches between scripts, prints how they ended, and writes one of them as a page for a browser.
 """
@@ -14,21 +14,13 @@ from palaestra.evaluation import evaluate
 from palaestra.replay import record, to_html
 from palaestra_baselines.skirmish_demo import seed_of_best_match
 
-GAMES: dict[str, tuple[str, ...]] = {
-    "teams": ("palaestra/TeamPong-v0", "tracker", "chaser"),
-    "pursuit": ("palaestra/GraphPursuit-Grid10-v0", "shortest_path", "flee"),
-    "robots": ("palaestra/QuadGate2-v0",),
-    "search": ("palaestra/SearchQA-Bridge4-v0", "oracle"),
-}
-"""Id and players of the teams by name of a family; the game's default script plays where none is named."""
-
 
 def show(out: Path, game: str, matches: int, seed: int, quiet: bool) -> list[Path]:
     """Plays matches, prints a table and writes the won match of median length.
 
     Args:
         out: Folder of the page.
-        game: A name of `GAMES`, or an id.
+        game: Name of a family, for its demo, or an id.
         matches: Number of matches.
         seed: Number of the run; match k has the seed ``(seed << 32) + k``.
         quiet: Show no progress.
@@ -40,7 +32,8 @@ def show(out: Path, game: str, matches: int, seed: int, quiet: bool) -> list[Pat
         KeyError: No such game; suggests the nearest id.
         ValueError: The game has no script that could play it.
     """
-    id, *named = GAMES.get(game) or (find_id(game),)
+    family = registry.FAMILIES.get(game)
+    id, *named = (find_id(game),) if family is None else family.demo
     rules, _ = registry.make_game(id)
     if not rules.scripts:
         raise ValueError(f"{id} has no scripts to play it: name another game")

@@ -33,8 +33,6 @@ MOMENT = 0.6
 """Share of the match that has been played in the picture, about."""
 PRESENT = 0.5
 """Share of each team that is in the match in the picture, at least."""
-PLAYERS = {"skirmish": ("focus_fire", "builtin"), "ucav": ("expert",)}
-"""Scripts of the teams by family, where the default opponent is not a good player."""
 LONGEST = 400
 """Decisions of a match that are looked at; longer ones are cut here."""
 SHOWN, DRAWN = 120, 24
@@ -92,7 +90,8 @@ def write_match(id: str, path: Path) -> None:
 def _with_players(id: str) -> Simulation:
     """One match between the players of the pictures."""
     sim = registry.make_batch(id, 1, autoreset_mode="off")
-    named = PLAYERS.get(registry.row(id).family, ())
+    family = registry.FAMILIES.get(registry.row(id).family)
+    named = () if family is None else family.players
     for number, team in enumerate(sim.game.teams):
         if len(sim.game.teams) > 1 or sim.game.scripts:
             sought = (*named[number : number + 1], sim.game.default_opponent, *sim.game.scripts)

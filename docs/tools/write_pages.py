@@ -1,8 +1,8 @@
 """The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
 ``palaestra info ID`` prints the page of one id. ``python docs/tools/write_pages.py --write`` writes the pages in
-`docs/environments/` and the tables of README.md, docs/results.md, docs/keywords.md and the guide to the environments;
-``--check`` fails where they are stale.
+`docs/environments/`, the modules of families in `docs/api/`, and the tables of README.md, docs/results.md,
+docs/keywords.md and the guide to the environments; ``--check`` fails where they are stale.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import importlib
+import pkgutil
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import gallery
-from palaestra import pages, registry
+from palaestra import games, pages, registry
 from palaestra.core.contract import factories
 from palaestra.core.contract.options import options_of
 from palaestra.game import Option, Page, Row
@@ -33,7 +35,7 @@ BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
 README, RESULTS, KEYWORDS = Path("README.md"), Path("docs", "results.md"), Path("docs", "keywords.md")
-CHOICE = Path("docs", "guides", "choose_an_environment.md")
+CHOICE, API = Path("docs", "guides", "choose_an_environment.md"), Path("docs", "api")
 """Pages with tables that are written here, beside those of the environments."""
 FIGURES = Path("docs", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
@@ -68,6 +70,26 @@ def option_table() -> str:
         links = [f"[{page.name}](environments/{page_name(page)})" for _, page in users]
         lines.append(f"| `{name}` | {values.replace('by preset', 'by environment')} | {', '.join(links)} |")
     return "\n".join(lines)
+
+
+def reference(root: Path, family: str) -> str:
+    """Page of the reference for a family: what stands above its first heading is kept, its modules follow.
+
+    Modules that hold the page of an environment are left out.
+
+    Args:
+        root: Of the repository.
+        family: Name of its folder.
+    """
+    package, page = importlib.import_module(f"{games.__name__}.{family}"), root / API / f"{family}.md"
+    head = f"# {family.capitalize()}\n\n{(package.__doc__ or '').partition(chr(10) * 2)[0]}\n"
+    if page.exists():
+        head = page.read_text(encoding="utf-8").partition("\n## ")[0]
+    folder = Path(package.__path__[0])
+    files = [file for file in folder.rglob("*.py") if "<!-- table: " not in file.read_text(encoding="utf-8")]
+    names = sorted(".".join([package.__name__, *file.relative_to(folder).with_suffix("").parts]) for file in files)
+    names = [name.removesuffix(".__init__") for name in names]
+    return head + "".join(f"\n## {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n" for name in names)
 
 
 def gallery_table(root: Path) -> str:
@@ -346,6 +368,8 @@ def _files(root: Path) -> dict[Path, str]:
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
         text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
+    for name in (folder.name for folder in pkgutil.iter_modules(games.__path__) if folder.ispkg):
+        files[root / API / f"{name}.md"] = reference(root, name)
     for page in (README, RESULTS, CHOICE, KEYWORDS):
         if (root / page).exists():
             text = (root / page).read_text(encoding="utf-8")

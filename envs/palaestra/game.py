@@ -1,13 +1,13 @@
 """All that the author of a game needs, from one place: rules, tables, random draws, ids.
 
 A game is a factory that returns a `Game`, whose hooks are plain functions of one match; `palaestra.register` or a
-family's table of ids (`presets`) make it known. ``docs/guides/add_a_game.md`` walks through one.
+`Family` make it known. ``docs/guides/add_a_game.md`` walks through one.
 """
 
 from palaestra.core.compile.late import late
 from palaestra.core.compile.native import Array, native
 from palaestra.core.contract.actions import offer
-from palaestra.core.contract.catalog import Page, Preset, Row, presets
+from palaestra.core.contract.catalog import Family, Page, Preset, Row, presets
 from palaestra.core.contract.codec_spaces import GraphSpace, TextSpace
 from palaestra.core.contract.engines import DrawingEngine, PhysicsEngine, SavingEngine
 from palaestra.core.contract.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, Table
@@ -38,6 +38,7 @@ __all__ = [
     "Continuous",
     "DrawingEngine",
     "Enumeration",
+    "Family",
     "Field",
     "Game",
     "GraphSpace",

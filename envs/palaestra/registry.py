@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import importlib
 import inspect
+import pkgutil
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 import pettingzoo
 
+from palaestra import games
 from palaestra.core.compile.diagnosis import short_traceback
 from palaestra.core.contract import factories
 from palaestra.core.contract.catalog import by_page
@@ -23,18 +26,16 @@ from palaestra.core.contract.keywords import nearest
 from palaestra.core.contract.options import declared_words
 from palaestra.core.interrupts import Hold
 from palaestra.core.run import recipes
-from palaestra.game import Game, Page, Row, any_text, check_count, check_flag, check_word
-from palaestra.games import calibration, ensemble, mathtext, pursuit, robots, search, skirmish, teams, ucav
+from palaestra.game import Family, Game, Page, Row, any_text, check_count, check_flag, check_word
 
 if TYPE_CHECKING:
     from palaestra.core.run.simulation import Simulation
 
 ROWS: dict[str, Row] = {}
-FAMILIES = "palaestra.families"
-"""Group of the entry points by which installed packages add families: each names a sequence of `Row`.
-
-palaestra's own families are named here instead, so that a source tree has them without being installed anew.
-"""
+FAMILIES: dict[str, Family] = {}
+"""Those of palaestra, the folders of `palaestra.games`, then those of installed packages; by name."""
+ENTRY_POINTS = "palaestra.families"
+"""Group of the entry points by which installed packages add families: each names a `Family`."""
 
 copyreg.pickle(Game, recipes.reduced)  # type: ignore[arg-type] (also tells what an object's own method returns)
 
@@ -79,45 +80,49 @@ def register_all() -> None:
     """Registers every row, those of the families of installed packages too; may be called again.
 
     Warns:
-        RuntimeWarning: A family that cannot be loaded, or that claims the id of another one, is left out.
+        RuntimeWarning: A family that cannot be loaded, or that claims the name or an id of another one, is left out.
     """
-    for entry in entry_points(group=FAMILIES):
-        _add_family(entry)
+    folders = [folder.name for folder in pkgutil.iter_modules(games.__path__) if folder.ispkg]
+    own = [importlib.import_module(f"{games.__name__}.{name}").FAMILY for name in folders]
+    for family in sorted(own, key=lambda family: (family.order, family.name)):
+        _add_family(family)
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            _add_family(entry.load())
+        except Exception as error:  # whatever a stranger's module raises, the other families stay
+            place = f"{entry.value!r}, entry point {entry.name!r} of {entry.dist.name if entry.dist else 'a package'}"
+            problem = f"{type(error).__name__}: {error}"
+            warnings.warn(f"the environments of {place} are left out: {problem}", RuntimeWarning, stacklevel=2)
     for row in ROWS.values():
         _register_everywhere(row)
 
 
-def _add_family(entry: EntryPoint) -> None:
-    try:
-        rows = _checked_rows(entry.load())
-    except Exception as error:  # whatever a stranger's module raises, the other families stay
-        place = f"{entry.value!r}, entry point {entry.name!r} of {entry.dist.name if entry.dist else 'a package'}"
-        problem = f"{type(error).__name__}: {error}"
-        warnings.warn(f"the environments of {place} are left out: {problem}", RuntimeWarning, stacklevel=3)
-    else:
-        ROWS.update(rows)
-
-
-def _checked_rows(rows: Iterable[Row]) -> dict[str, Row]:
-    """The rows by id; each has the form of an id that no other row has."""
-    found: dict[str, Row] = {}
-    for row in rows:
+def _add_family(family: Any) -> None:
+    """Adds a family whose name no other one has, and whose rows have the form of ids that no other row has."""
+    if not isinstance(family, Family):
+        raise TypeError(f"expected a palaestra.game.Family, got a {type(family).__name__}")
+    if FAMILIES.get(family.name, family) is not family:
+        raise ValueError(f"the name {family.name!r} is taken")
+    rows: dict[str, Row] = {}
+    for row in family.rows:
         if not isinstance(row, Row):
-            raise TypeError(f"expected a sequence of palaestra.game.Row, got a {type(row).__name__} in it")
+            raise TypeError(f"expected rows of palaestra.game.Row, got a {type(row).__name__} among them")
         _check_id(row.id)
-        if found.get(row.id, ROWS.get(row.id, row)) is not row:
+        if rows.get(row.id, ROWS.get(row.id, row)) is not row:
             raise ValueError(f"the id {row.id!r} is taken")
-        found[row.id] = row
-    return found
+        rows[row.id] = row
+    FAMILIES[family.name] = family
+    ROWS.update(rows)
+
+
+def offers(service: str) -> dict[str, Any]:
+    """What families offer to a service, by its name: ``needs``, ``exports``, ``questions`` or ``exact`` of `Family`."""
+    return {name: offer for family in FAMILIES.values() for name, offer in getattr(family, service).items()}
 
 
 def _check_id(id: str) -> None:
     if not re.fullmatch(r"[\w:-]+/[\w:.-]+-v\d+", id):
         raise ValueError(f"id must look like namespace/Name-v0, got {id!r}")
-
-
-for _family in (calibration, teams, ucav, skirmish, pursuit, robots, search, mathtext, ensemble):
-    ROWS.update(_checked_rows(_family.ROWS))
 
 
 def _register_everywhere(row: Row) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 import gymnasium
 import pytest
+from games.play import by_tier
 
 from palaestra.adapters.trl import environment
 from palaestra.core.files import FileError
 from palaestra.game import TextSpace
+from palaestra.wrappers.transcript import text_ids
 
 LOOKUP = "text/Lookup-v0"
 
@@ -60,16 +62,56 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
         importlib.import_module(module)
 
 
+def stand_in(monkeypatch: pytest.MonkeyPatch, adapter: str, **members: dict[str, Any]) -> Any:
+    """An adapter of `palaestra.adapters` on modules with these members; "__" stands for a dot in their names."""
+    for name in members:
+        module = ModuleType(name.replace("__", "."))
+        vars(module).update(members[name])
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.delitem(sys.modules, f"palaestra.adapters.{adapter}", raising=False)
+    made = importlib.import_module(f"palaestra.adapters.{adapter}")
+    monkeypatch.delitem(sys.modules, f"palaestra.adapters.{adapter}")
+    return made
+
+
 @pytest.fixture
 def skyrl(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The adapter on a stand-in for SkyRL-gym."""
-    names = ("skyrl_gym", "skyrl_gym.envs", "skyrl_gym.envs.base_text_env")
-    for name in names:
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    monkeypatch.setattr(sys.modules[names[-1]], "BaseTextEnv", type("BaseTextEnv", (), {}), raising=False)
-    monkeypatch.delitem(sys.modules, "palaestra.adapters.skyrl", raising=False)
-    yield importlib.import_module("palaestra.adapters.skyrl")
-    sys.modules.pop("palaestra.adapters.skyrl", None)
+    base = {"BaseTextEnv": type("BaseTextEnv", (), {})}
+    return stand_in(monkeypatch, "skyrl", skyrl_gym={}, skyrl_gym__envs={}, skyrl_gym__envs__base_text_env=base)
+
+
+@pytest.fixture
+def gem(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The adapter on a stand-in for GEM, whose ``register`` fills ``ENV_REGISTRY``."""
+    known: dict[str, Any] = {}
+    members = {"Env": object, "register": lambda id, entry_point, **keywords: known.update({id: keywords})}
+    return stand_in(monkeypatch, "gem", gem=members, gem__envs={}, gem__envs__registration={"ENV_REGISTRY": known})
+
+
+@pytest.fixture
+def textarena(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The adapter on a stand-in for TextArena."""
+    return stand_in(monkeypatch, "textarena", textarena={"Env": object, "ObservationType": None})
+
+
+def test_gem_knows_every_id_with_a_text_form(gem: Any):
+    gem.register()
+    assert set(gem.ENV_REGISTRY) == set(text_ids()) >= {"palaestra/MathText-Arith-v0", "palaestra/SearchQA-2Hop-v0"}
+
+
+@pytest.mark.parametrize("id", by_tier(text_ids()))
+def test_libraries_of_language_models_take_every_id_with_a_text_form(id: str, gem: Any, skyrl: Any, textarena: Any):
+    prompts = []
+    env = gem.TextEnv(id, seed=3, compiled=False)
+    prompts.append(env.reset()[0])
+    assert len(env.step("<answer>7</answer>")) == 5
+    row = skyrl.TextEnv(extras={"id": id, "seed": 3, "keywords": {"compiled": False}})
+    prompts.append(row.init([])[0][0]["content"])
+    assert set(row.step("<answer>7</answer>")) == {"observations", "reward", "done", "metadata"}
+    prompts.append(textarena.TextEnv(id, compiled=False).env.reset(seed=3)[0])
+    assert len({*prompts}) == 1
+    assert prompts[0]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ from replay.test_page import read
 import palaestra
 from palaestra import registry
 from palaestra.evaluation.ratings import wilson_interval
+from palaestra.game import Family
 from palaestra.games.ucav.acmi import read_acmi
-from palaestra_baselines import demo, family_demo
+from palaestra_baselines import demo
 
 pytestmark = pytest.mark.check
 
@@ -90,13 +91,20 @@ def test_a_game_of_another_family_is_played_and_shown(game: str, tmp_path: Path,
     assert header["marks"][-1]["kind"] == "end"
 
 
-def test_every_family_of_the_demo_has_its_scripts():
-    for id, *players in family_demo.GAMES.values():
-        if id.startswith("palaestra/Quad"):
-            pytest.importorskip("mujoco")
-        game, _ = registry.make_game(id)
-        assert set(players) <= set(game.scripts)
-        assert game.scripts
+@pytest.mark.check
+@pytest.mark.parametrize("family", registry.FAMILIES.values(), ids=lambda family: family.name)
+def test_every_family_s_demo_and_players_are_its_own(family: Family):
+    id, *players = family.demo
+    if "mujoco" in family.needs:
+        pytest.importorskip("mujoco")
+    assert {registry.row(id).family, registry.row(family.example).family} == {family.name}
+    assert set(players) <= set(registry.make_game(id)[0].scripts)
+    assert set(family.players) <= {script for row in family.rows for script in registry.make_game(row.id)[0].scripts}
+
+
+def test_the_families_that_the_readme_promises_have_a_demo():
+    shown = [registry.FAMILIES[name] for name in ("teams", "pursuit", "robots", "search")]
+    assert all(registry.make_game(family.demo[0])[0].scripts for family in shown)
 
 
 def test_a_game_without_scripts_is_refused(tmp_path: Path):

@@ -11,6 +11,7 @@ import pytest
 
 import palaestra
 from palaestra.cli import questions
+from palaestra.games.search.search_services import find_seeds
 
 FRESH, FIXED, EXAMPLE = (f"palaestra/SearchQA-{name}-v0" for name in ("2Hop", "Fictional", "Custom"))
 SMALL = ("--set", "passages=300")
@@ -129,7 +130,7 @@ def test_a_preset_of_ones_own_is_asked_too(ask, run, refused, tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("CartPole",), "palaestra/CartPole-v0 asks no questions: name a SearchQA environment"),
+        (("CartPole",), "palaestra/CartPole-v0 asks no questions: name one of palaestra/SearchQA-2Hop-v0, "),
         ((FRESH, "--set", "split=test"), "--set split=test: say --split"),
         ((FRESH, "--set", "form=tokens"), "--set form=tokens: this command asks in text"),
         ((FRESH, "--seed", 2**51, "-n", 1), "reach into another split: their sum is at most 2**51"),
@@ -159,5 +160,5 @@ def test_seeds_are_tried_from_the_first_on():
         def reset(self, seed: int) -> None:
             self.states = {"number": np.arange(seed, seed + self.num_envs) // 4 % 3}
 
-    assert questions.find_seeds(Sim(), 2, 2) == [2, 4]
-    assert questions.find_seeds(Sim(), 10, 2) == [2, 4, 8]
+    assert find_seeds(Sim(), 2, 2) == [2, 4]
+    assert find_seeds(Sim(), 10, 2) == [2, 4, 8]

@@ -9,7 +9,11 @@ ROOT = Path(__file__).parents[2]
 GAMES, CORE = ROOT / "tests" / "games", ROOT / "envs" / "palaestra" / "core"
 PAGES = {
     ROOT / "docs" / "guides" / "many_sizes.md": (GAMES / "size_game.py",),
-    ROOT / "docs" / "guides" / "add_a_game.md": (ROOT / "examples" / "capture_the_flag.py", GAMES / "named_level.py"),
+    ROOT / "docs" / "guides" / "add_a_game.md": (
+        ROOT / "examples" / "capture_the_flag.py",
+        GAMES / "named_level.py",
+        GAMES / "toy_family" / "__init__.py",
+    ),
     ROOT / "docs" / "guides" / "wrap_an_engine.md": (
         ROOT / "examples" / "pendulum.py",
         GAMES / "body_game.py",

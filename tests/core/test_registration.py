@@ -138,7 +138,6 @@ def test_a_single_match_waits_when_it_is_over(table: dict[str, registry.Row]):
 # -- presets -----------------------------------------------------------------------------------------------------------
 
 RINGS = presets(
-    "test",
     "games.two_team:game",
     *(Preset(f"test/Ring-{n}-v0", f"a ring of {n}", nodes=n) for n in range(3, 26)),
     page=Page("Ring", "rings of all sizes"),
@@ -158,7 +157,7 @@ def test_presets_are_rows_with_keywords_that_share_a_page(table: dict[str, regis
 
 
 def test_a_page_without_a_line_has_that_of_its_first_preset(table: dict[str, registry.Row]):
-    (table["test/Ring-v0"],) = presets("test", "games.two_team:game", Preset("test/Ring-v0", "a ring"), page=Page("R"))
+    (table["test/Ring-v0"],) = presets("games.two_team:game", Preset("test/Ring-v0", "a ring"), page=Page("R"))
     assert registry.pages() == [(Page("R", "a ring"), [table["test/Ring-v0"]])]
 
 
@@ -195,18 +194,19 @@ def test_no_two_pages_of_ours_have_one_name():
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Installs a package whose module `a_family` has the given source, with an entry point that names its ROWS."""
+    """Installs a package whose module `a_family` has the given source, with an entry point that names its FAMILY."""
 
     def install(source: str) -> None:
         (tmp_path / "a_family.py").write_text(source)
         about = tmp_path / "a_family-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: a-family\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text("[palaestra.families]\nboats = a_family:ROWS\n")
+        (about / "entry_points.txt").write_text("[palaestra.families]\nboats = a_family:FAMILY\n")
 
     known = dict(gymnasium.registry)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "ROWS", dict(registry.ROWS))
+    monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
     yield install
     sys.modules.pop("a_family", None)
     for id in set(gymnasium.registry) - set(known):
@@ -214,14 +214,14 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 FAMILY = """
-from palaestra.game import Page, Preset, presets
+from palaestra.game import Family, Page, Preset, presets
 
-ROWS = presets("boats", "games.two_team:game", Preset({id!r}, "two boats"), page=Page("Boats"))
+FAMILY = Family({name!r}, presets("games.two_team:game", Preset({id!r}, "two boats"), page=Page("Boats")))
 """
 
 
 def test_an_installed_package_adds_a_family(package: Callable[[str], None]):
-    package(FAMILY.format(id="lake/Boats-v0"))
+    package(FAMILY.format(name="boats", id="lake/Boats-v0"))
     for _ in range(2):  # a second call finds the same rows and says nothing
         registry.register_all()
     assert registry.page_of("lake/Boats-v0")[0].name == "Boats"
@@ -234,19 +234,27 @@ def test_an_installed_package_adds_a_family(package: Callable[[str], None]):
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        (FAMILY.format(id="palaestra/CartPole-v0"), "ValueError: the id 'palaestra/CartPole-v0' is taken"),
-        (FAMILY.format(id="Boats"), "ValueError: id must look like namespace/Name-v0, got 'Boats'"),
+        (
+            FAMILY.format(name="boats", id="palaestra/CartPole-v0"),
+            "ValueError: the id 'palaestra/CartPole-v0' is taken",
+        ),
+        (FAMILY.format(name="boats", id="Boats"), "ValueError: id must look like namespace/Name-v0, got 'Boats'"),
         ("import sails_that_nobody_has", "ModuleNotFoundError: No module named 'sails_that_nobody_has'"),
-        ("ROWS = ['lake/Boats-v0']", "TypeError: expected a sequence of palaestra.game.Row, got a str in it"),
-        ("", "AttributeError: module 'a_family' has no attribute 'ROWS'"),
+        (FAMILY.format(name="teams", id="lake/Boats-v0"), "ValueError: the name 'teams' is taken"),
+        ("FAMILY = ['lake/Boats-v0']", "TypeError: expected a palaestra.game.Family, got a list"),
+        (
+            "from palaestra.game import Family\nFAMILY = Family('boats', ())",
+            "ValueError: the family 'boats' has no rows",
+        ),
+        ("", "AttributeError: module 'a_family' has no attribute 'FAMILY'"),
     ],
 )
 def test_a_family_that_does_not_fit_is_left_out_with_a_warning(
     package: Callable[[str], None], source: str, problem: str
 ):
-    before = dict(registry.ROWS)
+    before = {**registry.ROWS, **registry.FAMILIES}
     package(source)
-    place = "the environments of 'a_family:ROWS', entry point 'boats' of a-family are left out: "
+    place = "the environments of 'a_family:FAMILY', entry point 'boats' of a-family are left out: "
     with pytest.warns(RuntimeWarning, match=re.escape(place + problem)):
         registry.register_all()
-    assert before == registry.ROWS
+    assert before == {**registry.ROWS, **registry.FAMILIES}

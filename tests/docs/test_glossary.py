@@ -5,6 +5,8 @@ import inspect
 import re
 from pathlib import Path
 
+from palaestra import exact, registry
+
 GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 ROOMS = ("game", "players", "evaluation", "replay", "wrappers", "exact", "testing")
 """Packages whose `__all__` is public."""
@@ -28,7 +30,9 @@ def entries() -> list[str]:
 
 def public_classes() -> set[str]:
     rooms = [importlib.import_module(f"palaestra.{room}") for room in ROOMS]
-    found = {name for room in rooms for name in room.__all__ if inspect.isclass(getattr(room, name))}
+    named = [(room, name) for room in rooms for name in room.__all__]
+    named += [(exact, name) for name in registry.offers("exact")]
+    found = {name for room, name in named if inspect.isclass(getattr(room, name))}
     for module in map(importlib.import_module, INTERFACES):
         members = inspect.getmembers(module, inspect.isclass)
         found |= {n for n, cls in members if cls.__module__ == module.__name__ and not n.startswith("_")}

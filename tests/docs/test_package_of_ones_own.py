@@ -17,7 +17,7 @@ name = "lake"
 version = "1.0"
 
 [project.entry-points."palaestra.families"]
-lake = "lake:ROWS"
+lake = "lake:FAMILY"
 
 [project.entry-points."palaestra.baselines"]
 half_iql = "lake.half_iql"
@@ -26,17 +26,19 @@ half_iql = "lake.half_iql"
 requires = ["hatchling"]
 build-backend = "hatchling.build"
 """
-ROWS = """
-from palaestra.game import Preset, presets
+FAMILY = """
+from palaestra.game import Family, Preset, presets
 
-ROWS = (
-    *presets(
-        "lake",
-        "lake.flag:game",
-        Preset("lake/Flag-v0", "three against three carry a flag home"),
-        Preset("lake/FlagShort-v0", "the same in 30 decisions", horizon=30),
+FAMILY = Family(
+    "lake",
+    rows=(
+        *presets(
+            "lake.flag:game",
+            Preset("lake/Flag-v0", "three against three carry a flag home"),
+            Preset("lake/FlagShort-v0", "the same in 30 decisions", horizon=30),
+        ),
+        *presets("lake.pucks:game", Preset("lake/Pucks-v0", "pucks that an engine outside moves")),
     ),
-    *presets("lake", "lake.pucks:game", Preset("lake/Pucks-v0", "pucks that an engine outside moves")),
 )
 """
 LEARNER = '''
@@ -76,7 +78,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     (folder / "lake").mkdir()
     (folder / "pyproject.toml").write_text(PROJECT)
-    (folder / "lake" / "__init__.py").write_text(ROWS)
+    (folder / "lake" / "__init__.py").write_text(FAMILY)
     (folder / "lake" / "half_iql.py").write_text(LEARNER)
     shutil.copy(ROOT / "tests/games/body_game.py", folder / "lake" / "pucks.py")
     flag = (ROOT / "examples/capture_the_flag.py").read_text(encoding="utf-8")

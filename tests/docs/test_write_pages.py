@@ -145,7 +145,7 @@ def rings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
     """A table of the registry with five presets of one factory, and nothing else."""
     ids = (Preset(f"palaestra/Ring-{n}-v0", f"a ring of {n}", nodes=n) for n in (8, 3, 4, 5, 6))
     page = Page("Ring", "rings of all sizes")
-    rows = {row.id: row for row in presets("test", "games.two_team:game", *ids, page=page)}
+    rows = {row.id: row for row in presets("games.two_team:game", *ids, page=page)}
     monkeypatch.setattr(registry, "ROWS", rows)
     return rows
 
@@ -213,7 +213,7 @@ def test_spaces_are_named_in_gymnasium_s_words_and_include_lane_fields(rings: di
 
 def test_the_readme_has_one_row_a_factory_and_the_number_of_its_other_presets(rings: dict[str, Row]):
     assert docs.readme_table().splitlines()[2:] == [
-        "| test | [`palaestra/Ring-8-v0`](docs/environments/Ring.md) and 4 more | rings of all sizes |"
+        "| third party | [`palaestra/Ring-8-v0`](docs/environments/Ring.md) and 4 more | rings of all sizes |"
     ]
     for nodes in (3, 4, 5, 6):
         rings.pop(f"palaestra/Ring-{nodes}-v0")

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import pickle
 from copy import deepcopy
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
+import numpy as np
 import pytest
+from games.play import by_tier
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
+from testing import broken_games
 
 import palaestra
 from palaestra import registry
-from palaestra.game import TextSpace
+from palaestra.game import Game, TextSpace
 from palaestra.wrappers import Messages, Transcript
 from palaestra.wrappers.transcript import text_env, text_ids
 
-ECHO, SPOKEN, SEARCH = "text/Echo-v0", "text/Spoken-v0", "text/Search-v0"
+ECHO, SPOKEN, WORDY = "text/Echo-v0", "text/Spoken-v0", "text/Wordy-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
 
 
@@ -175,13 +178,40 @@ def test_messages_share_their_texts():
     assert all(one["content"] is other["content"] for one, other in zip(first, last, strict=False))
 
 
-def test_an_environment_for_language_models_is_made_as_text(monkeypatch: pytest.MonkeyPatch):
-    gymnasium.register(SEARCH, lambda **given: Echo(**{"form": "numbers", **given}))
-    row = registry.Row(SEARCH, "testing.broken_games:spoken", "search")
-    monkeypatch.setitem(registry.ROWS, SEARCH, row)
-    assert SEARCH in text_ids()
-    assert SPOKEN not in text_ids()
-    assert text_env(SEARCH, turns=3).unwrapped.turns == 3  # pyright: ignore[reportAttributeAccessIssue]
+def wordy(form: Literal["numbers", "text"] | None = None) -> Game:
+    """A factory whose games are made as text where they are asked for."""
+    return broken_games.spoken()
+
+
+def test_an_environment_with_a_text_form_is_made_in_it(monkeypatch: pytest.MonkeyPatch):
+    gymnasium.register(WORDY, lambda **given: Echo(**{"form": "numbers", **given}))
+    monkeypatch.setitem(registry.ROWS, WORDY, registry.Row(WORDY, wordy))
+    monkeypatch.setitem(registry.ROWS, "text/Nowhere-v0", registry.Row("text/Nowhere-v0", "no_such_module:game"))
+    assert WORDY in text_ids()
+    assert not {SPOKEN, "text/Nowhere-v0"} & set(text_ids())
+    assert text_env(WORDY, turns=3).unwrapped.turns == 3  # pyright: ignore[reportAttributeAccessIssue]
     assert text_env(SPOKEN).reset(seed=0)[0]
     with pytest.raises(TypeError, match="both must be Text"):
-        text_env(SEARCH, form="numbers")
+        text_env(WORDY, form="numbers")
+
+
+def test_ids_whose_games_have_a_text_codec_have_a_text_form():
+    first = [rows[0].id for _, rows in registry.pages() if rows[0].family in registry.FAMILIES]
+    spoken = {id for id in first if "text" in registry.make_game(id)[0].codecs}
+    assert spoken
+    assert spoken <= set(text_ids())
+
+
+@pytest.mark.parametrize("id", by_tier(text_ids()))
+def test_every_id_with_a_text_form_is_played_as_text(id: str):
+    env = Transcript(text_env(id, compiled=False))
+    env.action_space.seed(0)
+    text, _ = env.reset(seed=0)
+    is_over = False
+    while not is_over:
+        before, turn = text, env.action_space.sample()
+        text, reward, terminated, truncated, _ = env.step(turn)
+        assert text.startswith(f"{before}{turn}")
+        assert np.isfinite(reward)
+        is_over = terminated or truncated
+    env.close()

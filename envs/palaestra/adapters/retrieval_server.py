@@ -78,7 +78,7 @@ REQUIRED: Any = object()
 
 
 class Searchable(Protocol):
-    """What ``/retrieve`` searches: `palaestra.search.Index`, `DenseIndex`, or one of your own."""
+    """What ``/retrieve`` searches: an index that ``palaestra serve`` reads, or one of your own."""
 
     @property
     def passages(self) -> Sequence[str]:

@@ -7,6 +7,7 @@ import os
 import platform
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,21 +26,17 @@ EXAMPLE = "palaestra doctor --warm"
 
 REQUIRED = ("numpy", "gymnasium", "pettingzoo", "numba", "llvmlite")
 OPTIONAL = {
-    "jsbsim": "flight",
-    "scipy": "exact",
-    "mujoco": "robots",
-    "pygame-ce": "render",
-    "pillow": "render",
-    "matplotlib": "render",
-    "torch": "baselines",
-    "stable-baselines3": "baselines",
-    "tyro": "baselines",
-    "safetensors": "flight",
-    "rich": "baselines",
-    "ray": "ray",
-    "sentence-transformers": "text",
+    "scipy": "palaestra[exact]",
+    "pygame-ce": "palaestra[render]",
+    "pillow": "palaestra[render]",
+    "matplotlib": "palaestra[render]",
+    "torch": "palaestra[baselines]",
+    "stable-baselines3": "palaestra[baselines]",
+    "tyro": "palaestra[baselines]",
+    "rich": "palaestra[baselines]",
+    "ray": "palaestra[ray]",
 }
-"""Package and the extra that installs it."""
+"""Package and what installs it; families name those of their games."""
 YARDSTICK = "palaestra/CartPole-v0"
 """Game whose cache folder holds those of all games."""
 
@@ -69,12 +66,13 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--jobs must be at least 1, got {args.jobs}")
     if (args.jobs > 1 or args.game or args.ids) and not args.warm:
         raise ValueError("ID, --jobs and --game go with --warm")
+    optional = OPTIONAL | registry.offers("needs")
     reported: dict[str, Any] = {
         "palaestra": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": _cores(),
-        "packages": {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
+        "packages": {name: _version(name) for name in (*REQUIRED, *optional)},
         "environments": len(registry.ROWS),
         "cache": _cache(),
         "shared_memory": shared_block.free_bytes(),
@@ -89,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(reported)
     else:
-        _print(reported)
+        _print(reported, optional)
     broken = [name for name in REQUIRED if reported["packages"][name] is None]
     broken += [row["id"] for row in reported["bits"] if row["status"] != "equal"]
     broken += reported["cache"]["damaged"]
@@ -152,13 +150,13 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def _print(reported: dict[str, Any]) -> None:
+def _print(reported: dict[str, Any], optional: Mapping[str, str]) -> None:
     print(f"palaestra {reported['palaestra']}, {reported['environments']} environments")
     print(f"Python {reported['python']} on {reported['platform']}, {reported['cores']} cores")
     print()
     rows = []
     for name, found in reported["packages"].items():
-        missing = f'missing: pip install "palaestra[{OPTIONAL[name]}]"' if name in OPTIONAL else "MISSING"
+        missing = f'missing: pip install "{optional[name]}"' if name in optional else "MISSING"
         rows.append([name, found or "", "" if found else missing])
     print_table(rows, ["package", "version", ""])
     cache = reported["cache"]

@@ -1,13 +1,17 @@
-"""Writes the questions of a search environment as a dataset: one JSON object a line, as verl and TRL read it.
+"""Writes the questions of an environment as a dataset: one JSON object a line, as verl and TRL read it.
 
 A line's seed asks its question again: gymnasium.make(data_source, **extra_info["keywords"]).reset(seed=seed). Where
 each match draws a world of its own, seeds follow each other, from --seed on for train, 2**51 higher for validation and
 2**52 higher for test, so that no two splits share one. Elsewhere each question of the split is written once.
+
+Which factories ask questions, and the module that finds their seeds, says `palaestra.game.Family`. Their infos hold
+``question``, ``answers`` and ``path``.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,14 +25,13 @@ from palaestra.console import find_id
 from palaestra.core.contract import factories
 from palaestra.core.files import write_atomically
 
-ABOUT = "the questions of a search environment as a dataset for verl and TRL"
+ABOUT = "the questions of an environment as a dataset for verl and TRL"
 EXAMPLE = "palaestra questions SearchQA-2Hop --split train -n 10000 -o train.jsonl"
 
 FIRST_SEEDS = {"train": 0, "validation": 2**51, "test": 2**52}
 """Below 2**53, so that readers that take numbers for doubles keep them, and beyond what training runs count to."""
 MOST_SEEDS = 2**51
 LANES = 512
-ABILITY = "search"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,24 +50,20 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         ValueError: The environment asks no questions, a keyword that this command sets, or a seed of another split.
     """
-    from palaestra.games.search import search_qa  # here, as --help imports all commands
-
     id, keywords = find_id(args.id), keywords_of(args)
-    if factories.load(registry.row(id).factory) is not search_qa.game:
-        raise ValueError(f"{id} asks no questions: name a SearchQA environment (palaestra list shows them)")
+    source = _source_of(id)
     for name, instead in (("form", "this command asks in text"), ("split", "say --split")):
         if name in keywords:
             raise ValueError(f"--set {name}={keywords[name]}: {instead}")
     if args.seed + args.n > MOST_SEEDS:
         raise ValueError(f"--seed {args.seed} and -n {args.n} reach into another split: their sum is at most 2**51")
     keywords = {"form": "text", **keywords}
-    world = {"world": "fresh", **registry.row(id).kwargs, **keywords}["world"]
-    if world != "fresh":  # where seeds alone tell splits apart
-        keywords["split"] = args.split
+    keywords |= source.split_keywords({**registry.row(id).kwargs, **keywords}, args.split)
     with closing(registry.make_vec(id, min(args.n, LANES), **keywords)) as env:
-        seeds = find_seeds(env.sim, args.n, FIRST_SEEDS[args.split] + args.seed)
+        seeds = source.find_seeds(env.sim, args.n, FIRST_SEEDS[args.split] + args.seed)
         with Progress("questions", len(seeds)) as progress:
-            lines = _lines(env, seeds, {"id": id, "split": args.split, "keywords": keywords}, progress)
+            about = {"id": id, "ability": source.ABILITY, "split": args.split, "keywords": keywords}
+            lines = _lines(env, seeds, about, progress)
             if args.output == "-":
                 sys.stdout.writelines(lines)
             else:
@@ -74,24 +73,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def find_seeds(sim: Any, n: int, first: int) -> list[int]:
-    """Seeds whose matches ask different questions: n, or one for each question if there are fewer.
+def _source_of(id: str) -> Any:
+    """The module that knows the questions of an id.
 
-    Args:
-        sim: A simulation of `palaestra.games.search.search_qa`.
-        n: Most seeds.
-        first: Where to begin; seeds are tried one after the other.
+    Raises:
+        ValueError: It asks none.
     """
-    count = sim.game.world.rules.questions
-    if not count:
-        return list(range(first, first + n))
-    found = dict[int, int]()
-    while len(found) < min(n, count):
-        sim.reset(seed=first)
-        for seed, question in enumerate(sim.states["number"].tolist(), first):
-            found.setdefault(question, seed)
-        first += sim.num_envs
-    return list(found.values())[:n]
+    asking = registry.offers("questions")
+    factory = factories.load(registry.row(id).factory)
+    for named, module in asking.items():
+        if factories.load(named) is factory:
+            return importlib.import_module(module)
+    ids = ", ".join(row.id for row in registry.ROWS.values() if row.factory in asking)
+    raise ValueError(f"{id} asks no questions: name one of {ids}")
 
 
 def _lines(env: Any, seeds: Sequence[int], about: dict[str, Any], progress: Progress) -> Iterator[str]:
@@ -111,7 +105,7 @@ def _row(index: int, seed: int, prompt: str, told: dict[str, Any], about: dict[s
     return {
         "data_source": about["id"],
         "prompt": [{"role": "user", "content": prompt}],
-        "ability": ABILITY,
+        "ability": about["ability"],
         "reward_model": {"style": "rule", "ground_truth": {"target": told["answers"]}},
         "extra_info": {
             "index": index,

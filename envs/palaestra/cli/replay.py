@@ -1,4 +1,4 @@
-"""Shows a replay, verifies it by re-simulation, and exports pictures, tables and flight recordings."""
+"""Shows a replay, verifies it by re-simulation, and exports pictures, tables and what families write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from palaestra import registry
 from palaestra.cli.common import add_json, natural, positive_count, positive_number, print_json
+from palaestra.core.contract import factories
 from palaestra.replay import Replay, frames, load, to_csv, to_gif, to_html, verify
 from palaestra.replay.export import check_lane
 from palaestra.replay.playback import check_fits
@@ -30,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gif", metavar="FILE", type=Path, help="draw it as an animated GIF (*.gif)")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write a page that plays it in a browser (*.html)")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write the match record after every decision")
-    parser.add_argument("--acmi", metavar="FILE", type=Path, help="write a flight recording for Tacview (ucav)")
+    for name, (about, _) in registry.offers("exports").items():
+        parser.add_argument(f"--{name}", metavar="FILE", type=Path, help=f"write {about}")
     parser.add_argument("--lane", type=natural, default=0, help="which match to export (default 0)")
     parser.add_argument("--every", type=positive_count, default=1, help="decisions from picture to picture (default 1)")
     parser.add_argument(
@@ -84,9 +87,13 @@ def run(args: argparse.Namespace) -> int:
     if args.csv:
         reported["rows"] = to_csv(replay, args.csv, lane=args.lane)
         lines.append(f"{args.csv}: {reported['rows']} rows")
-    if args.acmi:
-        _write_acmi(replay, args.acmi, args.lane)
-        lines.append(f"{args.acmi}: for Tacview")
+    for name, (about, function) in registry.offers("exports").items():
+        if path := getattr(args, name):
+            game = check_fits(replay)
+            check_lane(replay, args.lane)
+            records = (sim.states[args.lane] for sim in frames(replay))
+            factories.load(function)(path, game, records, f"{replay.id}, seed {replay.seeds[args.lane]}")
+            lines.append(f"{path}: {about}")
     if args.json:
         print_json(reported)
     else:
@@ -134,22 +141,3 @@ def _lines(file: Path, replay: Replay) -> list[str]:
         outcome = f"{match['winner']} wins" if match["winner"] else "no winner"
         lines.append(f"  lane {match['lane']}, decision {match['step']}: {outcome}, {match['end_reason']}")
     return lines
-
-
-def _write_acmi(replay: Replay, path: Path, lane: int) -> None:
-    """Writes the flights of one lane.
-
-    Raises:
-        ValueError: The game has no aircraft.
-    """
-    from palaestra.games.ucav.acmi import AcmiWriter
-    from palaestra.games.ucav.jsbsim_engine import body_field
-
-    try:
-        body_field(check_fits(replay).state_dtype)
-    except ValueError as error:
-        raise ValueError(f"--acmi writes flights, and {replay.id} has none") from error
-    check_lane(replay, lane)
-    with AcmiWriter(path, Title=f"{replay.id}, seed {replay.seeds[lane]}") as writer:
-        for sim in frames(replay):
-            writer.write_match(sim.game, sim.states[lane])

@@ -1,7 +1,7 @@
 """Serves an environment, or the search in a corpus, over HTTP: JSON requests from programs in any language.
 
-An id is served by /reset, /step and /close, one session a client. A file of passages, a folder that `Index.save` wrote,
-or an id with a fixed world is served by /retrieve, as Search-R1 and its relatives ask. GET /health tells what is there.
+An id is served by /reset, /step and /close, one session a client. A file of passages, the folder of a saved index, or
+an id with a fixed world is served by /retrieve, as Search-R1 and its relatives ask. GET /health tells what is there.
 Ctrl-C ends it.
 """
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from palaestra import registry
-from palaestra.adapters.retrieval_server import Server
+from palaestra.adapters.retrieval_server import Searchable, Server
 from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
 from palaestra.console import find_id
+from palaestra.core.contract import factories
 from palaestra.core.files import escaped
-from palaestra.games.search import DenseIndex, Index
-from palaestra.wrappers.transcript import text_ids
+from palaestra.wrappers.transcript import has_text_form
 
 ABOUT = "serve an environment or a corpus over HTTP"
 EXAMPLE = "palaestra serve SearchQA-Fictional --set form=text"
@@ -60,26 +60,24 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def index_of(id: str, keywords: Mapping[str, Any]) -> Index | DenseIndex | None:
+def index_of(id: str, keywords: Mapping[str, Any]) -> Searchable | None:
     """The index that an environment searches, None where it has none: where each match draws a world of its own."""
-    if id not in text_ids():
+    if not has_text_form(id):
         return None
-    codec = registry.make_game(id, **{**keywords, "form": "text"})[0].codecs["text"]
-    return codec.texts.index  # pyright: ignore[reportAttributeAccessIssue]
+    return getattr(registry.make_game(id, **{**keywords, "form": "text"})[0].codecs["text"], "index", None)
 
 
-def read_index(path: Path) -> Index:
-    """The index of a corpus: a folder that `Index.save` wrote, or a file of passages.
+def read_index(path: Path) -> Searchable:
+    """The index of a corpus, read by the first family that knows of such.
 
     Raises:
+        ValueError: No family does.
         FileError: It cannot be read; names the file.
     """
-    if path.is_dir():
-        return Index.load(path)
-    from palaestra.games.search.corpora import read_passages
-
-    passages, *_ = read_passages(path)
-    return Index(passages)
+    for family in registry.FAMILIES.values():
+        if family.corpus is not None:
+            return factories.load(family.corpus)(path)
+    raise ValueError("no family reads a corpus")
 
 
 def _find_environment(source: str) -> str | None:

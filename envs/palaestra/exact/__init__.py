@@ -28,15 +28,19 @@ their own compiled step from each of them, so a solution is one of the environme
 * `palaestra.exact.positions`: all positions and transitions;
 * `palaestra.exact.values`: Shapley's value iteration with guaranteed bounds;
 * `palaestra.exact.policies` and `palaestra.exact.exploitability`: best responses to policies of all kinds;
-* `palaestra.games.pursuit.solver`: optimal play of pursuit on graphs.
+
+Families add solvers of their games (`palaestra.game.Family`), such as ``pursuit``, ``cop_number`` and ``capture_time``;
+``dir(exact)`` names all. Their types stand in the modules that they come from.
 """
 
+from typing import Any
+
+from palaestra import registry
+from palaestra.core.contract import factories
 from palaestra.exact.exploitability import Exploitability, NashConv, exploitability, nash_conv
 from palaestra.exact.matrix_solver import MatrixGame, MatrixGames, matrix_game, matrix_games
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.values import Solution, solve
-from palaestra.games.pursuit.solver import PursuitSolution, capture_time, cop_number
-from palaestra.games.pursuit.solver import solve_pursuit as pursuit
 
 __all__ = [
     "Exploitability",
@@ -44,15 +48,23 @@ __all__ = [
     "MatrixGames",
     "NashConv",
     "PositionTable",
-    "PursuitSolution",
     "Solution",
-    "capture_time",
-    "cop_number",
     "enumerate_positions",
     "exploitability",
     "matrix_game",
     "matrix_games",
     "nash_conv",
-    "pursuit",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A solver of a family, imported when it is asked for."""
+    offered = registry.offers("exact")
+    if name in offered:
+        return factories.load(offered[name])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *registry.offers("exact")])

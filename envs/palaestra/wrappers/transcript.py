@@ -11,18 +11,18 @@ of it::
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from typing import Any, get_args
 
 import gymnasium
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from palaestra import registry
+from palaestra.core.contract import factories
 from palaestra.game import TextSpace
 
 ROLES = ("system", "user", "assistant")
-TEXT_FAMILIES = ("search",)
-"""Families whose factories take ``form="text"``."""
 LONGEST = 1_000_000
 """Characters of a transcript where no horizon bounds it."""
 
@@ -135,8 +135,24 @@ def text_spaces(env: gymnasium.Env) -> tuple[spaces.Text, spaces.Text]:
 
 
 def text_ids() -> list[str]:
-    """Registered ids that can be played as text."""
-    return [id for id, row in registry.ROWS.items() if row.family in TEXT_FAMILIES]
+    """Registered ids that are made as text by ``form="text"``; imports all factories."""
+    return [id for id in registry.ROWS if has_text_form(id)]
+
+
+def has_text_form(id: str) -> bool:
+    """Whether the factory of a registered id takes ``form="text"``. What cannot be imported takes nothing."""
+    try:
+        factory = factories.load(registry.ROWS[id].factory)
+    except ImportError:
+        return False
+    if "form" not in inspect.signature(factory).parameters:
+        return False
+    return "text" in _words(inspect.signature(factory, eval_str=True).parameters["form"].annotation)
+
+
+def _words(annotation: Any) -> list[Any]:
+    """Members of the ``Literal`` types in an annotation."""
+    return [word for part in get_args(annotation) for word in _words(part) or [part]]
 
 
 def text_env(id: str, **keywords: Any) -> gymnasium.Env[str, str]:
@@ -149,7 +165,7 @@ def text_env(id: str, **keywords: Any) -> gymnasium.Env[str, str]:
     Raises:
         TypeError: The environment has other spaces.
     """
-    if id in text_ids():
+    if id in registry.ROWS and has_text_form(id):
         keywords = {"form": "text", **keywords}
     env = gymnasium.make(id, disable_env_checker=True, **keywords)
     text_spaces(env)

@@ -1,9 +1,9 @@
-"""What the registry knows of environments: one row an id, one page for all ids of one factory."""
+"""What the registry knows of environments: one row an id, one page for all ids of one factory, and their family."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from palaestra.core.contract.rules import Game
@@ -30,7 +30,7 @@ class Row:
         id: ``namespace/Name-vN``, the same in Gymnasium and PettingZoo.
         factory: ``"module:function"`` (imported when first used) or a callable; its keywords are structural, it
             returns the `Game`, always the same one for the same keywords.
-        family: Name of the family, for tables.
+        family: Name of the family, for tables; a `Family` writes its own name here.
         about: One line for tables.
         kwargs: Keywords that this id fixes as defaults.
         page: The page that it shares with other rows (see `presets`). Without one, rows of one factory share a page
@@ -64,16 +64,67 @@ class Preset:
             object.__setattr__(self, name, value)
 
 
-def presets(family: str, factory: str | Callable[..., Game], *ids: Preset, page: Page | None = None) -> tuple[Row, ...]:
-    """Rows of one factory.
+def presets(factory: str | Callable[..., Game], *ids: Preset, page: Page | None = None) -> tuple[Row, ...]:
+    """Rows of one factory, for `Family`.
 
     Args:
-        family: As for `Row`.
         factory: As for `Row`.
         *ids: The first is shown where one stands for all.
         page: As for `Row`.
     """
-    return tuple(Row(p.id, factory, family, p.about, p.keywords, page) for p in ids)
+    return tuple(Row(p.id, factory, about=p.about, kwargs=p.keywords, page=page) for p in ids)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A folder of games, and what it offers to commands and programs, none of which names a family.
+
+    Functions are texts, ``"module:name"``, imported when they are first needed.
+
+    Attributes:
+        name: In tables; of a family of palaestra that of its folder.
+        rows: Its environments, see `presets`.
+        order: Place in tables; families of one place stand by their names.
+        needs: Packages that some of its games need beside those of palaestra, and what to install for each:
+            ``{"mujoco": "palaestra[robots]"}``.
+        example: Id that stands for the family where one is enough; by default the first.
+        demo: Id and players of its teams for ``palaestra demo --game NAME``; by default the example.
+        players: Scripts of the teams in pictures, where the default opponent is no good player.
+        speed: Id, player of all its teams (a script, or ``"random"``), and the decisions of a match a second on one
+            core that are the least.
+        exports: Options of ``palaestra replay``: what it writes, and a function of the file, the game, the records of
+            one match after another and a title, which raises ValueError for a game that it cannot write.
+        questions: Factories whose questions ``palaestra questions`` writes; the module that holds their ``ABILITY``,
+            ``split_keywords`` and ``find_seeds``, see `palaestra.cli.questions`.
+        corpus: Function that makes an index of a file or a folder, for ``palaestra serve``.
+        exact: Names of `palaestra.exact`, and what each stands for.
+    """
+
+    name: str
+    rows: Sequence[Row]
+    order: int = 100
+    needs: Mapping[str, str] = field(default_factory=dict)
+    example: str = ""
+    demo: tuple[str, ...] = ()
+    players: tuple[str, ...] = ()
+    speed: Sequence[tuple[str, str, float]] = ()
+    exports: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
+    corpus: str | None = None
+    exact: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Writes the family's name into its rows, and the defaults.
+
+        Raises:
+            ValueError: A family without rows.
+        """
+        if not self.rows:
+            raise ValueError(f"the family {self.name!r} has no rows: give rows=presets(...)")
+        rows = tuple(replace(row, family=self.name) for row in self.rows)
+        example = self.example or rows[0].id
+        for name, value in (("rows", rows), ("example", example), ("demo", self.demo or (example,))):
+            object.__setattr__(self, name, value)
 
 
 def by_page(rows: Mapping[str, Row]) -> list[tuple[Page, list[Row]]]:

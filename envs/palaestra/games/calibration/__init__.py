@@ -4,10 +4,13 @@ They are here to be measured and read, not to be won: the same rules run elsewhe
 engines alone, and a reader of the original sees how a game is written down here.
 """
 
-from palaestra.game import Preset, presets
+from palaestra.game import Family, Preset, presets
 
-ROWS = presets(
+FAMILY = Family(
     "calibration",
-    "palaestra.games.calibration.cartpole:game",
-    Preset("palaestra/CartPole-v0", "Gymnasium's CartPole-v1, step by step"),
+    rows=presets(
+        "palaestra.games.calibration.cartpole:game",
+        Preset("palaestra/CartPole-v0", "Gymnasium's CartPole-v1, step by step"),
+    ),
+    order=0,
 )

@@ -5,14 +5,19 @@ The page and the factory are in `palaestra.games.ensemble.llm_ensemble`, the rul
 `palaestra.games.ensemble.live_engine` runs models of Hugging Face during a match.
 """
 
-from palaestra.game import Page, Preset, Row, presets
+from palaestra.game import Family, Page, Preset, presets
 
-ROWS: tuple[Row, ...] = presets(
+FAMILY = Family(
     "ensemble",
-    "palaestra.games.ensemble.llm_ensemble:game",
-    Preset("palaestra/LLMEnsemble-v0", "one agent weights the language models that write a text together"),
-    Preset(
-        "palaestra/LLMEnsemble-Multi-v0", "each language model is weighted by an agent of its own", agents="experts"
+    rows=presets(
+        "palaestra.games.ensemble.llm_ensemble:game",
+        Preset("palaestra/LLMEnsemble-v0", "one agent weights the language models that write a text together"),
+        Preset(
+            "palaestra/LLMEnsemble-Multi-v0", "each language model is weighted by an agent of its own", agents="experts"
+        ),
+        page=Page("LLMEnsemble", "weight language models that write one text together"),
     ),
-    page=Page("LLMEnsemble", "weight language models that write one text together"),
+    order=8,
+    needs={"sentence-transformers": "palaestra[text]"},
+    speed=[(f"palaestra/LLMEnsemble{agents}-v0", "oracle", 300e3) for agents in ("", "-Multi")],
 )

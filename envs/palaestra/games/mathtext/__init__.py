@@ -16,20 +16,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from palaestra.game import Page, Preset, Row, presets
+from palaestra.game import Family, Page, Preset, presets
 
 if TYPE_CHECKING:
     from palaestra.games.mathtext.math_rules import demonstrations
     from palaestra.games.mathtext.score_numbers import score_answer
 
-__all__ = ["ROWS", "demonstrations", "score_answer"]
+__all__ = ["FAMILY", "demonstrations", "score_answer"]
 
-ROWS: tuple[Row, ...] = presets(
+FAMILY = Family(
     "mathtext",
-    "palaestra.games.mathtext.math_text:game",
-    Preset("palaestra/MathText-Arith-v0", "chains of +, - and * modulo 10", task="arith"),
-    Preset("palaestra/MathText-Algebra-v0", "linear equations with one unknown, in fractions", task="algebra"),
-    page=Page("MathText", "exact arithmetic with worked steps, as tokens or words"),
+    rows=presets(
+        "palaestra.games.mathtext.math_text:game",
+        Preset("palaestra/MathText-Arith-v0", "chains of +, - and * modulo 10", task="arith"),
+        Preset("palaestra/MathText-Algebra-v0", "linear equations with one unknown, in fractions", task="algebra"),
+        page=Page("MathText", "exact arithmetic with worked steps, as tokens or words"),
+    ),
+    order=7,
+    speed=[
+        ("palaestra/MathText-Arith-v0", "oracle", 500e3),
+        ("palaestra/MathText-Arith-v0", "random", 500e3),
+        ("palaestra/MathText-Algebra-v0", "oracle", 500e3),
+    ],
 )
 
 

@@ -145,6 +145,11 @@ class TurnCodec:
         self._shown = dict[int, str]()
         self._told = dict[int, Told]()
 
+    @property
+    def index(self) -> Any:
+        """What turns search; None where each match draws its passages."""
+        return self.texts.index
+
     def observation_space(self, role: Role) -> TextSpace:
         """Any text."""
         return TextSpace(LONGEST_TEXT, min_length=0, charset=None)

@@ -1,82 +1,81 @@
 """Teams: two-team zero-sum games, many small enough to be solved exactly, and the cooperative particle tasks."""
 
-from palaestra.game import Page, Preset, Row, presets
+from palaestra.game import Family, Page, Preset, presets
 
-ROWS: tuple[Row, ...] = (
-    *presets(
-        "teams",
-        "palaestra.games.teams.matrix:game",
-        Preset("palaestra/TeamMatrix-v0", "matrix games of two against two, with known answers"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.soccer:game",
-        Preset("palaestra/GridSoccer-v0", "Littman's soccer, one against one on a grid"),
-        Preset(
-            "palaestra/TeamGridSoccer-3x3-v0",
-            "soccer two against two on 3 by 3 cells, with passes",
-            rows=3,
-            columns=3,
-            players=2,
+FAMILY = Family(
+    "teams",
+    rows=(
+        *presets(
+            "palaestra.games.teams.matrix:game",
+            Preset("palaestra/TeamMatrix-v0", "matrix games of two against two, with known answers"),
         ),
-        Preset(
-            "palaestra/TeamGridSoccer-3x4-v0",
-            "soccer two against two on 3 by 4 cells, with passes",
-            rows=3,
-            columns=4,
-            players=2,
+        *presets(
+            "palaestra.games.teams.soccer:game",
+            Preset("palaestra/GridSoccer-v0", "Littman's soccer, one against one on a grid"),
+            Preset(
+                "palaestra/TeamGridSoccer-3x3-v0",
+                "soccer two against two on 3 by 3 cells, with passes",
+                rows=3,
+                columns=3,
+                players=2,
+            ),
+            Preset(
+                "palaestra/TeamGridSoccer-3x4-v0",
+                "soccer two against two on 3 by 4 cells, with passes",
+                rows=3,
+                columns=4,
+                players=2,
+            ),
+            Preset(
+                "palaestra/TeamGridSoccer-4x5-v0",
+                "soccer two against two on 4 by 5 cells, with passes",
+                rows=4,
+                columns=5,
+                players=2,
+            ),
+            page=Page("GridSoccer", "Littman's soccer on a grid, one against one or two against two"),
         ),
-        Preset(
-            "palaestra/TeamGridSoccer-4x5-v0",
-            "soccer two against two on 4 by 5 cells, with passes",
-            rows=4,
-            columns=5,
-            players=2,
+        *presets(
+            "palaestra.games.teams.pong:game",
+            Preset("palaestra/TeamPong-v0", "pong between two pairs of paddles, front and back"),
         ),
-        page=Page("GridSoccer", "Littman's soccer on a grid, one against one or two against two"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.pong:game",
-        Preset("palaestra/TeamPong-v0", "pong between two pairs of paddles, front and back"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.tag:game",
-        Preset("palaestra/TeamTag-v0", "three chasers hunt a faster runner in a walled square"),
-        Preset(
-            "palaestra/TeamTag-2v2-v0", "two chasers hunt two faster runners in a walled square", chasers=2, runners=2
+        *presets(
+            "palaestra.games.teams.tag:game",
+            Preset("palaestra/TeamTag-v0", "three chasers hunt a faster runner in a walled square"),
+            Preset(
+                "palaestra/TeamTag-2v2-v0",
+                "two chasers hunt two faster runners in a walled square",
+                chasers=2,
+                runners=2,
+            ),
+            page=Page("TeamTag", "chasers hunt faster runners in a walled square"),
         ),
-        page=Page("TeamTag", "chasers hunt faster runners in a walled square"),
+        *presets(
+            "palaestra.games.teams.keep_away:game",
+            Preset("palaestra/TeamKeepAway-v0", "two keep two away from a place that only these know"),
+        ),
+        *presets(
+            "palaestra.games.teams.push:game",
+            Preset("palaestra/TeamPush-v0", "two against two push a heavy puck across the line"),
+        ),
+        *presets(
+            "palaestra.games.teams.arena_duel:game",
+            Preset("palaestra/ArenaDuel2v2-v0", "two against two robots with turrets and macro moves, among obstacles"),
+        ),
+        *presets(
+            "palaestra.games.teams.spread:game",
+            Preset("palaestra/Spread-v0", "three agents cover three landmarks together"),
+        ),
+        *presets(
+            "palaestra.games.teams.reference:game",
+            Preset("palaestra/Reference-v0", "two agents send each other their goals"),
+        ),
+        *presets(
+            "palaestra.games.teams.speaker_listener:game",
+            Preset("palaestra/SpeakerListener-v0", "one agent can only talk, the other can only walk"),
+        ),
     ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.keep_away:game",
-        Preset("palaestra/TeamKeepAway-v0", "two keep two away from a place that only these know"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.push:game",
-        Preset("palaestra/TeamPush-v0", "two against two push a heavy puck across the line"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.arena_duel:game",
-        Preset("palaestra/ArenaDuel2v2-v0", "two against two robots with turrets and macro moves, among obstacles"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.spread:game",
-        Preset("palaestra/Spread-v0", "three agents cover three landmarks together"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.reference:game",
-        Preset("palaestra/Reference-v0", "two agents send each other their goals"),
-    ),
-    *presets(
-        "teams",
-        "palaestra.games.teams.speaker_listener:game",
-        Preset("palaestra/SpeakerListener-v0", "one agent can only talk, the other can only walk"),
-    ),
+    order=1,
+    demo=("palaestra/TeamPong-v0", "tracker", "chaser"),
+    speed=[(f"palaestra/{name}-v0", "random", 1e6) for name in ("TeamPong", "GridSoccer", "TeamTag", "Spread")],
 )

@@ -221,17 +221,24 @@ class AcmiWriter:
 
 
 def write_acmi(
-    path: str | os.PathLike[str], game: Game, records: Iterable[np.void] | np.ndarray, **properties: str
+    path: str | os.PathLike[str], game: Game, records: Iterable[np.void] | np.ndarray, title: str = ""
 ) -> None:
-    """Writes a whole match.
+    """Writes a whole match, for ``palaestra replay --acmi`` too.
 
     Args:
         path: ``.zip.acmi`` is zipped, anything else is text.
         game: The rules.
         records: Match records in their order.
-        **properties: Of the recording: Title, Author, Comments ...
+        title: Of the recording; by default the game's name.
+
+    Raises:
+        ValueError: The game has no aircraft.
     """
-    with AcmiWriter(path, REFERENCE_TIME, **{"Title": game.name, "Category": "Air combat", **properties}) as writer:
+    try:
+        body_field(game.state_dtype)
+    except ValueError as error:
+        raise ValueError(f"a flight recording is of aircraft, and {game.name} has none") from error
+    with AcmiWriter(path, REFERENCE_TIME, Title=title or game.name, Category="Air combat") as writer:
         for s in records:
             writer.write_match(game, s)
 

@@ -75,7 +75,7 @@ def distance_m(ego, other):
 
 
 def closure_mps(ego, other):
-    """Speed at which the range shrinks, -(r . v) / |r|, m/s: positive when they get closer. Symmetric."""
+    """Speed at which the range shrinks, ``-(r . v) / |r|``, m/s: positive when they get closer. Symmetric."""
     north, east = other.north_m - ego.north_m, other.east_m - ego.east_m
     down = ego.altitude_m - other.altitude_m
     along = (
@@ -108,7 +108,7 @@ def aspect_angle_rad(ego, other):
 
 
 def line_of_sight_rate(ego, other):
-    """Rotation of the line of sight in inertial space, in body axes of ego: (r x v) / |r|^2 = (x, y, z), rad/s.
+    """Rotation of the line of sight in inertial space, in body axes of ego: ``(r x v) / |r|^2 = (x, y, z)``, rad/s.
 
     The y component is the pitch rate and the z component the yaw rate at which ego's nose must turn to stay on the
     other.
