@@ -22,11 +22,11 @@ from palaestra.core.compile.diagnosis import short_traceback
 from palaestra.core.contract import factories
 from palaestra.core.contract.catalog import by_page
 from palaestra.core.contract.file_keywords import hold_files, refusal
-from palaestra.core.contract.keywords import nearest
+from palaestra.core.contract.keywords import check_count, check_flag, check_word, nearest
 from palaestra.core.contract.options import declared_words
 from palaestra.core.interrupts import Hold
 from palaestra.core.run import recipes
-from palaestra.game import Family, Game, Page, Row, any_text, check_count, check_flag, check_word
+from palaestra.game import Family, Game, Page, Row, any_text
 
 if TYPE_CHECKING:
     from palaestra.core.run.simulation import Simulation
@@ -229,7 +229,7 @@ def refused_keyword(id: Any, keywords: Any) -> str | None:
     """Why keywords that somebody else wrote cannot be given to `make` without trust in the author; None if they can.
 
     For what was found in a file, before anything is made of it: a text of theirs may be imported, called, opened or
-    downloaded. Which keywords name such things the factory declares, see `palaestra.game.names_files`.
+    downloaded. Which keywords name such things the factory declares: ``texts`` of `palaestra.game.Option`.
 
     Args:
         id: Registered id. Of what is none here nothing is declared.

@@ -68,7 +68,7 @@ def test_marks_have_the_color_of_their_kind_and_stand_on_their_cells():
 
 
 @pytest.mark.parametrize("side", [3, 20, 60])
-def test_labels_have_room(side: float):
+def test_labels_have_room(side: int):
     board, canvas = Board(60, 40, side, 200, 200), Canvas(700, 700)
     labels = [(f"{k}", MUTED) for k in range(200)]
     board.draw_labels(canvas, labels, labels)

@@ -191,7 +191,7 @@ def test_a_board_of_cells_and_marks_is_what_the_canvas_draws(browser: Chromium, 
         )
         board.draw_marks(canvas, at[: 300 - 50 * number], np.arange(300 - 50 * number) % 2, TEAMS)
         board.draw_labels(canvas, [(str(k), TEXT) for k in range(90)], [(str(k), TEXT) for k in range(121)])
-        sim.draw = lambda lane, canvas=canvas: canvas
+        sim.draw = lambda lane, canvas=canvas: canvas  # type: ignore[method-assign]
         data.add(sim)
         rendered.append(np.asarray(canvas))
     (tmp_path / "board.html").write_text(page_of(data.title, packed(*data.finish())))

@@ -12,7 +12,7 @@ import pytest
 
 from palaestra import make_batch
 from palaestra.core.run.physics import PhysicsSimulation
-from palaestra.games.robots import ROWS, ma
+from palaestra.games.robots import FAMILY, ma
 from palaestra.games.robots.engine import Scale, compiled, elements, quiet_log
 
 mujoco = pytest.importorskip("mujoco")
@@ -188,7 +188,7 @@ def test_words_out_of_use_in_a_model_are_no_warning(capfd: pytest.CaptureFixture
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("id", [row.id for row in ROWS])
+@pytest.mark.parametrize("id", [row.id for row in FAMILY.rows])
 def test_no_match_diverges_in_a_hundred_thousand_random_decisions(id: str):
     sim: Any = make_batch(id, 100)
     sim.reset(seed=1)

@@ -80,6 +80,10 @@ REQUIRED: Any = object()
 class Searchable(Protocol):
     """What ``/retrieve`` searches: an index that ``palaestra serve`` reads, or one of your own."""
 
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
     @property
     def passages(self) -> Sequence[str]:
         """The texts, by number. Where they have names, an attribute ``ids`` of it holds these."""

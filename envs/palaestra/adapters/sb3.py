@@ -26,6 +26,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from palaestra.core.contract.keywords import check_flag
 from palaestra.core.faces.agent_io import ChoicesMode
 from palaestra.core.faces.attributes import RuleAttributes, has_parameter, only_where
 from palaestra.core.faces.blocks import Form
@@ -36,7 +37,7 @@ from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.rng import check_seed
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
-from palaestra.game import Importing, check_flag
+from palaestra.game import Importing
 from palaestra.players.agent_rows import AgentRows, AgentsMode, listed, simulation_of
 
 with Importing(

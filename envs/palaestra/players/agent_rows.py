@@ -19,11 +19,11 @@ from gymnasium import spaces
 
 from palaestra import registry
 from palaestra.core.contract.actions import ActionError, as_array
+from palaestra.core.contract.keywords import check_flag
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, ChoicesMode
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.masks import refuse_before_reset
 from palaestra.core.run.simulation import Simulation
-from palaestra.game import check_flag
 from palaestra.players.padding import Part, common_action, common_observation
 
 AgentsMode = Literal["rows", "joint"]

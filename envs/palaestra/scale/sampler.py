@@ -44,8 +44,8 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.contract.keywords import check_count
 from palaestra.core.run.opponents import OpponentSpec
-from palaestra.game import check_count
 from palaestra.players.named_players import named_player
 from palaestra.scale.cluster import connected, work_error
 from palaestra.scale.pieces import made_with, row_data, travelling

@@ -22,9 +22,9 @@ from palaestra import registry
 from palaestra.cli import one_line
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
+from palaestra.core.contract.keywords import check_count
 from palaestra.core.files import write_atomically
 from palaestra.evaluation import evaluate
-from palaestra.game import check_count
 from palaestra.games.ensemble.ensemble_rules import MOST_EXPERTS
 from palaestra.games.mathtext.math_language import DEFAULT_OPERATIONS, MOST_OPERATIONS, PLUS, STEP
 from palaestra_baselines.common.lm.base import ARITH, load_base

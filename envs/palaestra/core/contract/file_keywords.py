@@ -1,7 +1,7 @@
 """Keywords that name files: what is passed on (a replay, a pool) holds the content of a file and no path.
 
-Which ones these are a factory declares by `palaestra.core.contract.keywords.names_files`. How a text looks decides only
-where nothing is declared.
+Which ones these are a factory declares: ``texts`` of `palaestra.game.Option`. How a text looks decides only where
+nothing is declared.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palaestra.core.contract.keywords import check_count
 from palaestra.core.files import printable_name
-from palaestra.game import check_count
 from palaestra.games.pursuit.graphs import Graph, class_of
 from palaestra.games.pursuit.solver import MOST_GIGABYTES, NEVER, PursuitSolution, solve_pursuit
 

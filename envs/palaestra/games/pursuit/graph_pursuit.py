@@ -98,19 +98,9 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.keywords import check_count
 from palaestra.core.files import printable_name
-from palaestra.game import (
-    Field,
-    Game,
-    Option,
-    Parameter,
-    Representation,
-    Role,
-    any_text,
-    check_count,
-    uniform,
-    with_options,
-)
+from palaestra.game import Field, Game, Option, Parameter, Representation, Role, any_text, uniform, with_options
 from palaestra.games.pursuit import graph_sight, pursuit_scripts
 from palaestra.games.pursuit.codec import GraphCodec
 from palaestra.games.pursuit.enumeration import counting

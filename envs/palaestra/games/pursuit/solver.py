@@ -29,8 +29,8 @@ import numpy as np
 
 from palaestra.core.compile.compiler import compile_cached
 from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.contract.keywords import check_count
 from palaestra.core.files import printable_name
-from palaestra.game import check_count
 from palaestra.games.pursuit.graphs import MOST_NODES, Graph, read
 
 NEVER = -1

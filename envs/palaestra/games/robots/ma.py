@@ -59,6 +59,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
+from palaestra.core.contract.keywords import check_word
 from palaestra.game import (
     TERMINATED,
     TRUNCATED,
@@ -68,7 +69,6 @@ from palaestra.game import (
     Option,
     Parameter,
     Role,
-    check_word,
     uniform,
     with_options,
 )

@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from palaestra.game import Game, check_count, check_word
+from palaestra.core.contract.keywords import check_count, check_word
+from palaestra.game import Game
 from palaestra.games.robots.engine import camera_axes, import_mujoco
 
 WIDTH, HEIGHT, MOST = 320, 240, 4096

@@ -76,7 +76,8 @@ def _others(option: Option, used: Any, factory: Any) -> Iterator[Any]:
         step = 1 if isinstance(option.low, int) else (option.high - option.low) / 2
         tried += [number + step, number - step, option.high, option.low]
     for value in tried:
-        if value is not None and not np.array_equal(value, used) and _can_be(option, value):
+        is_other = value is not None and not np.array_equal(np.asarray(value), np.asarray(used))
+        if is_other and _can_be(option, value):
             yield value
 
 
