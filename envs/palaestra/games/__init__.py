@@ -48,12 +48,8 @@ class _OldPaths(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package, *names = fullname.split(".")
-        return (
-            spec_from_loader(fullname, _OldPath())
-            if package == "palaestra" and names[:1] and names[0] in MOVED
-            else None
-        )
+        is_moved = any(is_in(fullname, name) for name in MOVED)
+        return spec_from_loader(fullname, _OldPath()) if is_moved else None
 
 
 sys.meta_path.insert(0, _OldPaths())  # before the one that would find a second copy
