@@ -89,7 +89,7 @@ def test_every_step_of_a_lane_is_a_turn_of_the_oracle(monkeypatch: pytest.Monkey
         benchmark.call()
         rewards.append(sim.rewards[:, 0].copy())
     assert np.array(rewards).tolist() == [[0.0] * 6, [0.0] * 6, [1.0] * 6] * 2
-    assert (sim.game.world.rules.entities, sim.game.world.rules.relations) == (24, 8)
+    assert (sim.game.world.options.entities, sim.game.world.options.relations) == (24, 8)
     assert benchmark.size == 6
     benchmark.close()
 

@@ -68,9 +68,9 @@ def name(sim: Any, thing: int, lane: int = 0) -> str:
 
 def facts_of(sim: Any, lane: int = 0) -> Facts:
     """All facts of a world, by entity and relation: what they lead to."""
-    state, rules, found = sim.states[lane], sim.game.world.library.rules, Facts()
-    for entity in range(rules.entities):
-        for relation in range(rules.relations):
+    state, options, found = sim.states[lane], sim.game.world.library.options, Facts()
+    for entity in range(options.entities):
+        for relation in range(options.relations):
             passage = state["fact"][entity, relation]
             if passage >= 0:
                 objects = [int(thing) for thing in state["objects"][passage] if thing != -1]

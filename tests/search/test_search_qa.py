@@ -223,7 +223,7 @@ def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
             subject, noun, thing = step
             assert passage.startswith(subject)
             assert noun in passage.split()
-            assert thing in passage or world.rules.aliases > 0
+            assert thing in passage or world.options.aliases > 0
             assert "both" not in passage.lower().split()
         ends = [step[2] for step in told["path"]]
         assert [step[0] for step in told["path"][1:]] == ends[:-1]

@@ -25,7 +25,7 @@ import numpy as np
 
 from palaestra.game import Game
 from palaestra.games.search.language import FRESH_STEMS, RELATIONS
-from palaestra.games.search.library import MOST_HOPS, PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS, Rules
+from palaestra.games.search.library import MOST_HOPS, PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
 from palaestra.games.search.turns import ANSWER as ANSWER_VERB
 from palaestra.games.search.turns import NONE as NO_VERB
 from palaestra.games.search.turns import SEARCH as SEARCH_VERB
@@ -69,14 +69,14 @@ class NameTokens:
         if not any(field.name == "question" for role in game.roles for field in role.observation):
             raise ValueError(f'{game.name}: a language model plays SearchQA with form="tokens" or form="text"')
         library = getattr(game.world, "library", game.world)
-        rules: Rules = library.rules
-        noise = (rules.aliases, rules.near_duplicates, rules.stale, rules.contradicting)
-        if not rules.fresh or rules.relations > MOST_RELATIONS or rules.compare or rules.judge or any(noise):
+        options, rules = library.options, library.rules
+        noise = (options.aliases, options.near_duplicates, options.stale, options.contradicting)
+        if not rules.fresh or options.relations > MOST_RELATIONS or options.compare or rules.judge or any(noise):
             raise ValueError(
                 f"{game.name}: the tiny model reads worlds of their own without noise, comparisons and judgements, and "
                 f"with at most {MOST_RELATIONS} relations: SearchQA-1Hop, -2Hop, -3Hop, -Bridge4"
             )
-        most_hops = rules.most_hops if library is game.world else min(game.world.examiner_turns - 1, MOST_HOPS)
+        most_hops = options.hops[1] if library is game.world else min(game.world.examiner_turns - 1, MOST_HOPS)
         self.closing, self.turn_size = closing, ASKING if closing == ASK else TURN
         self.turns, self.question_size = int(game.horizon or 0), 2 + most_hops
         words = np.zeros(rules.first_stem + FRESH_STEMS, np.int64)

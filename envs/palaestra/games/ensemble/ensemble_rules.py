@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from palaestra.game import TERMINATED, Continuous, Field, Parameter, Role, integer, uniform
 from palaestra.kernels.scalars import clip
 
-Agents = Literal["one", "experts"]
 MOST_EXPERTS, MOST_DOMAINS = 8, 8
 MOST_SPANS, MOST_SPAN_TOKENS = 64, 16
 LOGIT = 5.0
@@ -137,7 +136,7 @@ def observation_fields(experts: int, domains: int) -> tuple[Field, ...]:
     )
 
 
-def roles_of(agents: Agents, experts: int, domains: int) -> tuple[Role, ...]:
+def roles_of(agents: str, experts: int, domains: int) -> tuple[Role, ...]:
     """The role of the one agent, or that of the agents of K experts; D domains."""
     seen = observation_fields(experts, domains)
     if agents == "one":

@@ -13,7 +13,7 @@ import numpy as np
 from palaestra.core.files import FileError, printable, read_text
 from palaestra.game import Game
 from palaestra.games.ensemble import live_rules as rules
-from palaestra.games.ensemble.ensemble_rules import MOST_DOMAINS, MOST_EXPERTS, PARAMETERS, Agents, roles_of
+from palaestra.games.ensemble.ensemble_rules import MOST_DOMAINS, PARAMETERS, roles_of
 from palaestra.games.ensemble.live_models import ModelsDigest, library_version, load_expert, tokens_of_all
 
 LARGEST = 2**25
@@ -35,50 +35,49 @@ class LiveTexts:
     tokens: tuple[bytes, ...]
 
 
-def live_game(agents: Agents, live: Sequence[str | Path], prompts: str | Path | None, sizes: tuple[int, int]) -> Game:
+def live_game(options: Any) -> Game:
     """The rules of LLMEnsemble for models of Hugging Face.
 
     Args:
-        agents: As in `palaestra.games.ensemble.llm_ensemble.game`.
-        live: Folders of K models.
-        prompts: File of prompts and answers.
-        sizes: Spans of a match, tokens of a span.
+        options: Those of `palaestra.games.ensemble.llm_ensemble.game`.
 
     Raises:
         ValueError: No such folder, or no prompts; says what to do.
         FileError: A damaged file of prompts; names file and line.
         ImportError: transformers is missing; says how to install it.
     """
-    if isinstance(live, str | Path) or not 1 <= len(live) <= MOST_EXPERTS:
-        raise ValueError(f"live={live!r}: give a tuple of 1 to {MOST_EXPERTS} folders of models")
-    if prompts is None:
+    if options.prompts is None:
         raise ValueError('live= needs prompts=: give a file of lines {"prompt": .., "answer": ..}')
-    asked, answers, domains = zip(*read_prompts(prompts), strict=True)
-    folders = tuple(map(str, live))
-    tokens = tokens_of_all([load_expert(folder) for folder in folders])
-    experts, is_one = len(folders), agents == "one"
+    asked, answers, domains = zip(*read_prompts(options.prompts), strict=True)
+    tokens = tokens_of_all([load_expert(folder) for folder in options.live])
+    experts, is_one = len(options.live), options.agents == "one"
     names, domain_count = rules.script_names(experts), max(domains) + 1
     return Game(
         name="LLMEnsemble",
-        roles=roles_of(agents, experts, domain_count),
+        roles=roles_of(options.agents, experts, domain_count),
         state=rules.state_fields(experts),
         reset=rules.reset,
         command=rules.command_one if is_one else rules.command_experts,
         evaluate=rules.evaluate,
         physics="palaestra.games.ensemble.live_engine:LiveEngine",
-        physics_options={"folders": folders, "prompts": asked, "span_tokens": sizes[1]},
-        model_digest=ModelsDigest(folders),
+        physics_options={"folders": options.live, "prompts": asked, "span_tokens": options.span_tokens},
+        model_digest=ModelsDigest(options.live),
         engine_version=library_version,
         observe=rules.observe_one if is_one else rules.observe_experts,
         script=rules.script_one if is_one else rules.script_experts,
         scripts=names,
         default_opponent=names[-1],
         parameters=PARAMETERS[:1],
-        horizon=sizes[0],
+        horizon=options.spans,
         info=rules.info_fields(domain_count),
         end_reasons=rules.END_REASONS,
         world=rules.LiveWorld(
-            *sizes, domain_count, np.array(domains, np.int64), *_joined([a.encode() for a in answers]), *_joined(tokens)
+            options.spans,
+            options.span_tokens,
+            domain_count,
+            np.array(domains, np.int64),
+            *_joined([answer.encode() for answer in answers]),
+            *_joined(tokens),
         ),
         determinism="per-platform",
         render="palaestra.games.ensemble.live_render:draw",

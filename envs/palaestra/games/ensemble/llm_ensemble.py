@@ -59,24 +59,9 @@ text so far.
 
 ## Arguments
 
-* `agents`: ``"one"`` or ``"experts"``.
-* `skill`: rows of numbers from 0 to 1: one row an expert (at most 8), one number a domain (at most 8).
-* `mixture`: weights of the domains, by default equal ones.
-* `spans`, `span_tokens`: spans of a match, 1 to 64, and tokens of a span, 1 to 16.
-* `vocabulary`: tokens of synthetic experts, 4 or more; 24 by default.
-* `recorded`: a file of distributions of K language models (`palaestra.games.ensemble.recordings` has its format). A
-  match is a document, drawn uniformly, from its first token on. Domains are those of the file.
-* `live`: folders of K causal language models of Hugging Face, with tokenizers of their own (extra ``text``), which
-  write the answers to the prompts of `prompts` during the match (`palaestra.games.ensemble.live_rules`).
-* `prompts`: a file of JSON lines, ``{"prompt": .., "answer": .., "domain": ..}``; the domain, 0 to 7, may be missing.
+<!-- table: options -->
 
 <!-- table: parameters -->
-
-The default skills:
-
-1. expert 0: 0.25, 0.20, 0.95, 0.20, 0.20
-2. expert 1: 0.95, 0.45, 0.35, 0.90, 0.50
-3. expert 2: 0.45, 0.95, 0.40, 0.50, 0.90
 
 ## Version History
 
@@ -86,18 +71,15 @@ The default skills:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from palaestra.game import Game, check_count, check_word, names_files
+from palaestra.game import Game, Option, with_options
 from palaestra.games.ensemble import ensemble_rules as rules
-from palaestra.games.ensemble.ensemble_rules import LOGIT, MOST_DOMAINS, MOST_EXPERTS, Agents, EnsembleWorld
+from palaestra.games.ensemble.ensemble_rules import LOGIT, MOST_DOMAINS, MOST_EXPERTS, EnsembleWorld
 from palaestra.games.ensemble.recordings import Recording, read_recording
-
-Numbers = Sequence[float]
 
 SKILL = (
     (0.25, 0.20, 0.95, 0.20, 0.20),
@@ -105,89 +87,138 @@ SKILL = (
     (0.45, 0.95, 0.40, 0.50, 0.90),
 )
 """How often the first token of each expert is right in each domain."""
-VOCABULARY = 24
-FEWEST_TOKENS, MOST_TOKENS = 4, 1_000_000
-"""Sizes of a vocabulary of synthetic experts."""
 LEAST_SHARE = 1e-9
 """Takes the place of skills of 0 in logarithms."""
 
 
-@names_files(recorded=(), live=(), prompts=())
-def game(
-    agents: Agents = "one",
-    skill: Sequence[Numbers] | None = None,
-    mixture: Numbers | None = None,
-    spans: int = 6,
-    span_tokens: int = 4,
-    vocabulary: int | None = None,
-    recorded: str | Path | None = None,
-    live: Sequence[str | Path] | None = None,
-    prompts: str | Path | None = None,
-) -> Game:
+def skill_of(skill: Any, above: Mapping[str, Any]) -> np.ndarray:
+    """Skills, float64 ``[K, D]``.
+
+    Raises:
+        ValueError: No such table.
+    """
+    try:
+        table: np.ndarray = np.array(skill, np.float64)
+    except (TypeError, ValueError):
+        table = np.zeros((0, 0))
+    experts, domains = table.shape if table.ndim == 2 else (0, 0)
+    has_size = 1 <= experts <= MOST_EXPERTS and 1 <= domains <= MOST_DOMAINS
+    if not has_size or not ((table >= 0.0) & (table <= 1.0)).all():
+        sizes = f"1 to {MOST_EXPERTS} experts, each with 1 to {MOST_DOMAINS} domains"
+        raise ValueError(f"skill={skill!r}: give a row of numbers from 0 to 1 for each of {sizes}")
+    return table
+
+
+def mixture_of(mixture: Any, above: Mapping[str, Any]) -> np.ndarray:
+    """Shares of the domains, float64 ``[D]``, which add up to 1.
+
+    Raises:
+        ValueError: No such numbers.
+    """
+    domains = above["skill"].shape[1]
+    try:
+        weights = np.array(mixture, np.float64)
+    except (TypeError, ValueError):
+        weights = np.zeros(0)
+    if weights.shape != (domains,) or not np.isfinite(weights).all() or (weights < 0.0).any() or weights.sum() <= 0.0:
+        raise ValueError(
+            f"mixture={mixture!r}: give {domains} numbers of 0 or more, one each domain, not all of them 0"
+        )
+    return weights / weights.sum()
+
+
+def folders_of(live: Any, above: Mapping[str, Any]) -> tuple[str, ...]:
+    """Folders of models.
+
+    Raises:
+        ValueError: No tuple of them, or too many.
+    """
+    if not isinstance(live, tuple | list) or not 1 <= len(live) <= MOST_EXPERTS:
+        raise ValueError(f"live={live!r}: give a tuple of 1 to {MOST_EXPERTS} folders of models")
+    return tuple(map(str, live))
+
+
+SYNTHETIC = {"recorded": None, "live": None}
+
+
+@with_options(
+    Option("agents", "one", "who gives weights: one agent, or one for each expert", words=("one", "experts")),
+    Option(
+        "skill",
+        SKILL,
+        f"a row of numbers from 0 to 1 for each synthetic expert (at most {MOST_EXPERTS}), one number a domain (at "
+        f"most {MOST_DOMAINS})",
+        check=skill_of,
+        only=SYNTHETIC,
+        example=((0.9, 0.1), (0.1, 0.9)),
+    ),
+    Option(
+        "mixture",
+        None,
+        "weights of the domains, by default equal ones",
+        check=mixture_of,
+        otherwise=lambda options: mixture_of(np.ones(options["skill"].shape[1]), options),
+        only=SYNTHETIC,
+        example=(1, 0, 0, 0, 0),
+    ),
+    Option("spans", 6, "of a match", low=1, high=rules.MOST_SPANS),
+    Option("span_tokens", 4, "tokens of a span", low=1, high=rules.MOST_SPAN_TOKENS),
+    Option("vocabulary", 24, "tokens of synthetic experts", low=4, high=1_000_000, only=SYNTHETIC),
+    Option(
+        "recorded",
+        None,
+        "a file of distributions of K language models (`palaestra.games.ensemble.recordings` has its format). A match "
+        "is a document, drawn uniformly, from its first token on. Domains are those of the file",
+        texts=(),
+        only={"live": None},
+    ),
+    Option(
+        "live",
+        None,
+        "folders of K causal language models of Hugging Face, with tokenizers of their own (extra `text`), which write "
+        "the answers to the prompts of `prompts` during the match (`palaestra.games.ensemble.live_rules`)",
+        texts=(),
+        check=folders_of,
+    ),
+    Option(
+        "prompts",
+        None,
+        'a file of JSON lines, `{"prompt": .., "answer": .., "domain": ..}`; the domain, 0 to 7, may be missing',
+        texts=(),
+        only={"live": lambda live: live is not None},
+    ),
+)
+def game(options: Any) -> Game:
     """The rules of `palaestra/LLMEnsemble-v0` and `palaestra/LLMEnsemble-Multi-v0`.
 
     Raises:
-        ValueError: A word, a number or a table that does not fit; says which and what to do.
         FileError: A damaged file; names file and array, or file and line.
         ImportError: ``live``, and transformers is missing; says how to install it.
     """
-    given = locals()
-    check_word("agents", agents, get_args(Agents))
-    check_count("spans", spans, 1, rules.MOST_SPANS)
-    check_count("span_tokens", span_tokens, 1, rules.MOST_SPAN_TOKENS)
-    _refuse_unused(given)
-    if live is not None:
+    if options.live is not None:
         from palaestra.games.ensemble.live_game import live_game
 
-        return live_game(agents, live, prompts, (spans, span_tokens))
-    sizes = (spans, span_tokens)
-    if recorded is None:
-        world = _synthetic_world(sizes, SKILL if skill is None else skill, mixture, vocabulary)
-    else:
-        world = recorded_world(sizes, read_recording(recorded, spans * span_tokens))
-    return _game(world, agents)
+        return live_game(options)
+    if options.recorded is None:
+        return _game(_synthetic_world(options), options.agents)
+    sizes = options.spans, options.span_tokens
+    recording = read_recording(options.recorded, options.spans * options.span_tokens)
+    return _game(recorded_world(sizes, recording), options.agents)
 
 
-def _refuse_unused(given: Mapping[str, Any]) -> None:
-    """Refuses what was said and means nothing.
-
-    Raises:
-        ValueError: A keyword that the source of the experts does not use; names both.
-    """
-    live, recorded = given["live"], given["recorded"]
-    unused = []
-    if live is not None:
-        unused = ["skill", "mixture", "vocabulary", "recorded"]
-    elif recorded is not None:
-        unused = ["skill", "mixture", "vocabulary", "prompts"]
-    elif given["prompts"] is not None:
-        raise ValueError(
-            f"prompts={str(given['prompts'])!r} means nothing without live=: give the folders of the models"
-        )
-    for name in unused:
-        if given[name] is not None:
-            source = "recorded" if live is None else "live"
-            raise ValueError(f"{name}={given[name]!r} means nothing with {source}={given[source]!r}: leave it out")
-
-
-def _synthetic_world(
-    sizes: tuple[int, int], skill: Sequence[Numbers], mixture: Numbers | None, vocabulary: int | None
-) -> EnsembleWorld:
+def _synthetic_world(options: Any) -> EnsembleWorld:
     """The world of synthetic experts."""
-    table = _table_of(skill)
-    experts, domains = table.shape
-    shares = _shares_of(mixture, domains)
-    tokens = VOCABULARY if vocabulary is None else vocabulary
-    check_count("vocabulary", tokens, FEWEST_TOKENS, MOST_TOKENS)
+    experts, domains = options.skill.shape
     return EnsembleWorld(
-        *sizes,
-        vocabulary=int(tokens),
-        log_vocabulary=math.log(tokens),
+        options.spans,
+        options.span_tokens,
+        options.vocabulary,
+        log_vocabulary=math.log(options.vocabulary),
         domains=domains,
-        skill=table,
-        best=table.argmax(axis=0),
-        cumulative=np.cumsum(shares),
-        static=static_logits(table @ shares),
+        skill=options.skill,
+        best=options.skill.argmax(axis=0),
+        cumulative=np.cumsum(options.mixture),
+        static=static_logits(options.skill @ options.mixture),
         documents=0,
         probs=np.zeros((0, 0, experts, 0), np.float32),
         right=np.zeros((0, 0), np.int32),
@@ -227,44 +258,7 @@ def static_logits(accuracies: np.ndarray) -> np.ndarray:
     return np.clip(logs - logs.max(), -LOGIT, LOGIT)
 
 
-def _table_of(skill: Sequence[Numbers]) -> np.ndarray:
-    """Skills, float64 ``[K, D]``.
-
-    Raises:
-        ValueError: No such table.
-    """
-    try:
-        table: np.ndarray = np.array(skill, np.float64)
-    except (TypeError, ValueError):
-        table = np.zeros((0, 0))
-    experts, domains = table.shape if table.ndim == 2 else (0, 0)
-    has_size = 1 <= experts <= MOST_EXPERTS and 1 <= domains <= MOST_DOMAINS
-    if not has_size or not ((table >= 0.0) & (table <= 1.0)).all():
-        sizes = f"1 to {MOST_EXPERTS} experts, each with 1 to {MOST_DOMAINS} domains"
-        raise ValueError(f"skill={skill!r}: give a row of numbers from 0 to 1 for each of {sizes}")
-    return table
-
-
-def _shares_of(mixture: Numbers | None, domains: int) -> np.ndarray:
-    """Shares of the domains, float64 ``[D]``, which add up to 1.
-
-    Raises:
-        ValueError: No such numbers.
-    """
-    if mixture is None:
-        return np.full(domains, 1.0 / domains)
-    try:
-        weights = np.array(mixture, np.float64)
-    except (TypeError, ValueError):
-        weights = np.zeros(0)
-    if weights.shape != (domains,) or not np.isfinite(weights).all() or (weights < 0.0).any() or weights.sum() <= 0.0:
-        raise ValueError(
-            f"mixture={mixture!r}: give {domains} numbers of 0 or more, one each domain, not all of them 0"
-        )
-    return weights / weights.sum()
-
-
-def _game(world: EnsembleWorld, agents: Agents) -> Game:
+def _game(world: EnsembleWorld, agents: str) -> Game:
     """The rules on arrays."""
     experts, is_one = len(world.static), agents == "one"
     names = rules.script_names(experts)

@@ -88,11 +88,7 @@ student's turns are over: the examiner has won. The horizon is the sum of both a
 
 ## Arguments
 
-* `form`: ``"tokens"`` or ``"text"``.
-* `entities`, `relations`: of the world, 9 to 24 and 1 to 8.
-* `examiner_turns`, `max_turns`: turns of the examiner, 2 to 128, and of the student, 1 to 128. One who follows a path
-  needs a search for each fact and a turn for the answer: with 4 turns, paths of 4 facts are too long for that.
-* `prompt`: of the student's text form, as in SearchQA.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -104,16 +100,14 @@ student's turns are over: the examiner has won. The horizon is the sum of both a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any
 
-from palaestra.game import Choice, Field, Game, Parameter, Role, any_text, check_count, check_word, names_files
+from palaestra.game import Choice, Field, Game, Option, Parameter, Role, with_options
 from palaestra.games.search import examiner_turns as rules
 from palaestra.games.search import search_qa, turns
 from palaestra.games.search.examiner_codec import ExaminerCodec
 from palaestra.games.search.examiner_turns import REFUSALS, VERBS, ExaminerWorld
-from palaestra.games.search.library import MOST_HOPS
-
-Form = Literal["tokens", "text"]
+from palaestra.games.search.library import MOST_HOPS, RELATIONS
 
 PARAMETERS = (
     *search_qa.PARAMETERS,
@@ -127,23 +121,29 @@ INFO = (
 )
 
 
-@names_files(prompt=any_text)
-def game(
-    form: Form = "tokens",
-    entities: int = 24,
-    relations: int = 4,
-    examiner_turns: int = 5,
-    max_turns: int = 4,
-    prompt: str = "search_r1",
-) -> Game:
-    """The rules of `palaestra/Examiner-v0`.
-
-    Raises:
-        ValueError: A word, a number or a prompt that does not fit; says which and what to do.
-    """
-    check_word("form", form, get_args(Form))
-    check_count("examiner_turns", examiner_turns, 2, turns.MOST_TURNS)
-    qa = search_qa.game(form="tokens", hops=1, entities=entities, relations=relations, max_turns=max_turns)
+@with_options(
+    Option("form", "tokens", "numbers of words, or text", words=("tokens", "text")),
+    replace(search_qa.ENTITIES_OF_WORLD, about="of the world", only={}),
+    Option("relations", 4, "of the world", low=1, high=RELATIONS),
+    Option(
+        "examiner_turns",
+        5,
+        "turns of the examiner. One who follows a path needs a search for each fact and a turn for the question",
+        low=2,
+        high=turns.MOST_TURNS,
+    ),
+    replace(
+        search_qa.MAX_TURNS,
+        about="turns of the student, who needs as many: with 4 turns, paths of 4 facts are too long for that",
+    ),
+    replace(search_qa.PROMPT, about="of the student, as in SearchQA"),
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/Examiner-v0`."""
+    form, max_turns, examiner_turns = options.form, options.max_turns, options.examiner_turns
+    qa = search_qa.game(
+        form="tokens", hops=1, entities=options.entities, relations=options.relations, max_turns=max_turns
+    )
     role, texts = qa.roles[0], qa.captions
     *seen, turns_left, words_left = (replace(field, at="step") for field in role.observation)
     seen = (*seen, replace(turns_left, about="turns that the agent may still take"), words_left)
@@ -174,7 +174,7 @@ def game(
         scratch=rules.SCRATCH,
         world=ExaminerWorld(qa.world, examiner_turns, max_turns),
         determinism="cross-platform",
-        codecs={"text": ExaminerCodec(texts, prompt)},
+        codecs={"text": ExaminerCodec(texts, options.prompt)},
         default_codec="text" if form == "text" else None,
         render="palaestra.games.search.examiner_render:draw",
         render_text="palaestra.games.search.examiner_render:write",

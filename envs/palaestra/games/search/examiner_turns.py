@@ -92,7 +92,7 @@ def leads_on(s, world, entity):
     """Whether a relation leads from an entity to one other entity."""
     start_path(s, entity)
     count = 0
-    for relation in range(world.rules.relations):
+    for relation in range(world.options.relations):
         count += goes_on(s, world, relation, False)
     return count > 0
 
@@ -236,7 +236,7 @@ def relation_at(s, world, k):
 def check_fact(s, world, relation):
     """Why the path cannot go on along a relation, or `FINE`."""
     entity = s.nodes[MOST_HOPS]  # the end of the path so far
-    if entity < 0 or relation >= world.rules.relations or s.fact[entity, relation] == NOTHING:
+    if entity < 0 or relation >= world.options.relations or s.fact[entity, relation] == NOTHING:
         return NO_SUCH_FACT
     passage = s.fact[entity, relation]
     if SAYS_OF[s.template[passage]] == BOTH:
@@ -324,12 +324,12 @@ def plan_walk(s, world, scratch):
     scratch.walk[0] = s.start
     while hops < wanted:
         entity, count = scratch.walk[hops], 0
-        for relation in range(library.rules.relations):
+        for relation in range(library.options.relations):
             count += next_entity(s, scratch, hops, relation) != NOTHING
         if count == 0:
             break
         left = s.name_words[entity, 0] % count
-        for relation in range(library.rules.relations):
+        for relation in range(library.options.relations):
             if next_entity(s, scratch, hops, relation) != NOTHING:
                 if left == 0:
                     scratch.walk_relations[hops] = relation

@@ -108,11 +108,11 @@ def draw_world(s, world):
     s.passages = 0
     length, kind = 0, 0
     for entity in range(rules.entities):
-        for relation in range(rules.relations):
+        for relation in range(world.options.relations):
             s.fact[entity, relation] = NOTHING
             if world.language.applies[relation, kind]:
                 length += draw_fact(s, world, entity, kind, relation)
-        if rules.aliases > 0.0:
+        if world.options.aliases > 0.0:
             length += add_passage(s, world, entity, NOTHING, ALIAS, NOTHING, NOTHING, 0)
         kind = 0 if kind == KINDS - 1 else kind + 1
     s.mean_length = length / s.passages
@@ -130,9 +130,9 @@ def draw_names(s, world):
     for entity in range(rules.entities):
         s.alias_words[entity] = rules.first_stem + stem
         stem = stem + stride if stem + stride < FRESH_STEMS else stem + stride - FRESH_STEMS
-    if rules.near_duplicates > 0.0:
+    if world.options.near_duplicates > 0.0:
         for entity in range(1, rules.entities):
-            if uniform(s, 0.0, 1.0) < rules.near_duplicates:
+            if uniform(s, 0.0, 1.0) < world.options.near_duplicates:
                 twin = s.name_words[integer(s, entity), 0]
                 if not is_taken(s, entity, twin):
                     s.name_words[entity, 0] = twin
@@ -169,11 +169,11 @@ def draw_fact(s, world, entity, kind, relation):
     says = CURRENT if second == NOTHING else BOTH
     length = add_passage(s, world, entity, relation, says, first, second, bits & LOW_BITS)
     has_room = s.passages + MOST_OF_ENTITY * (rules.entities - entity) < PASSAGES
-    if rules.stale > 0.0 and uniform(s, 0.0, 1.0) < rules.stale and has_room:
+    if world.options.stale > 0.0 and uniform(s, 0.0, 1.0) < world.options.stale and has_room:
         bits = draw_bits(s)
         other = draw_object(world, entity, kind, relation, first, bits >> BITS)
         length += add_passage(s, world, entity, relation, STALE, other, NOTHING, bits & LOW_BITS)
-    if rules.contradicting > 0.0 and uniform(s, 0.0, 1.0) < rules.contradicting and has_room:
+    if world.options.contradicting > 0.0 and uniform(s, 0.0, 1.0) < world.options.contradicting and has_room:
         bits = draw_bits(s)
         other = draw_object(world, entity, kind, relation, first, bits >> BITS)
         length += add_passage(s, world, entity, relation, RUMOUR, other, NOTHING, bits & LOW_BITS)
@@ -209,9 +209,9 @@ def add_passage(s, world, subject, relation, says, first, second, bits):
     s.subject[passage], s.relation[passage], s.template[passage] = subject, relation, template
     s.objects[passage, 0], s.objects[passage, 1] = first, second
     names = TELLS_ALIAS if says == ALIAS else 0
-    if world.rules.aliases > 0.0 and says != ALIAS:
+    if world.options.aliases > 0.0 and says != ALIAS:
         for bit in range(3):
-            names |= int(uniform(s, 0.0, 1.0) < world.rules.aliases) << bit
+            names |= int(uniform(s, 0.0, 1.0) < world.options.aliases) << bit
     s.other_names[passage] = names
     s.passages = passage + 1
     length = 2 + world.language.template_lengths[template] + name_length(subject, names & SUBJECT_ALIAS)
@@ -331,7 +331,7 @@ def mark_passages(s, world):
     Writes the passages that have any to ``s.work.marked``; returns their number.
     """
     work, end, n = s.work, int(s.passages), 0
-    if world.rules.aliases > 0.0:
+    if world.options.aliases > 0.0:
         for passage in range(end):
             work.in_passage[passage] = words_of(s, passage)
     else:
@@ -352,7 +352,7 @@ def mark_plain(s, world, end):
     work = s.work
     for passage in range(end):
         work.in_passage[passage] = 0
-    for relation in range(world.rules.relations):
+    for relation in range(world.options.relations):
         bits = work.is_relation[relation]
         if bits:
             for passage in range(end):
@@ -457,7 +457,7 @@ def mark_names(s, world, word, bit):
     for entity in range(rules.entities):
         if s.name_words[entity, k] == word:
             s.work.in_name[entity] |= bit
-    for entity in range(rules.entities if rules.aliases > 0.0 else 0):
+    for entity in range(rules.entities if world.options.aliases > 0.0 else 0):
         if s.alias_words[entity] == word:
             s.work.is_alias[entity] |= bit
 

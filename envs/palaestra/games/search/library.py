@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,27 +22,19 @@ PASSAGES = 192
 
 
 class Rules(NamedTuple):
-    """Plain numbers; games that differ in them alone share a kernel.
+    """Plain numbers beside those of the options; games that differ in them alone share a kernel.
 
     Attributes:
         fresh: 1 where each match draws a world of its own.
         structured: 1 in the structured form.
         dense: 1 where an action says which passages a search finds.
-        entities: Of a fresh world.
-        relations: The first few of `palaestra.games.search.language.RELATIONS`.
+        entities: Of a generated world.
         mentions: Entities that an agent keeps in mind.
         questions: Number of questions of a fixed world.
-        fewest_hops: Of a fresh world's questions.
-        most_hops: Likewise.
-        compare: 1 where fresh questions compare.
         judge_right: Pay for a right judgement.
         judge_accept: Pay for calling passages sufficient that are not.
         judge_reject: Pay for calling passages insufficient that are not.
         judge: 1 where an agent may judge.
-        aliases: Chance that a passage uses another name, in fresh worlds, as the next three.
-        near_duplicates: Chance that an entity has the first word of another one's name.
-        stale: Chance that another passage tells what is no longer so.
-        contradicting: Chance that another passage tells what is not so.
         first_second: Token of the first of the second words of names.
         first_stem: Token of the first stem.
     """
@@ -51,20 +43,12 @@ class Rules(NamedTuple):
     structured: int
     dense: int
     entities: int
-    relations: int
     mentions: int
     questions: int
-    fewest_hops: int
-    most_hops: int
-    compare: int
     judge_right: float
     judge_accept: float
     judge_reject: float
     judge: int
-    aliases: float
-    near_duplicates: float
-    stale: float
-    contradicting: float
     first_second: int
     first_stem: int
 
@@ -147,7 +131,9 @@ class Library(NamedTuple):
     """The world of a game.
 
     Attributes:
-        rules: Numbers.
+        options: Numbers of the options, see `palaestra.games.search.search_qa`; relations are the first few of
+            `palaestra.games.search.language.RELATIONS`.
+        rules: Other numbers.
         language: Words of generated worlds.
         facts: What passages say.
         questions: Questions.
@@ -159,6 +145,7 @@ class Library(NamedTuple):
         scores: float32.
     """
 
+    options: Any
     rules: Rules
     language: Language
     facts: Facts

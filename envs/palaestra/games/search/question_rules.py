@@ -90,32 +90,33 @@ def draw_question(s, world):
     tries, is_fair = 0, False
     while tries < TRIES and not is_fair:
         tries += 1
-        is_fair = draw_comparison(s, world) if world.rules.compare else draw_path(s, world)
+        is_fair = draw_comparison(s, world) if world.options.compare else draw_path(s, world)
         is_fair = is_fair and is_followable(s, world)
     if not is_fair:
         ask_any(s, world)
     write_question(s, world, FIRST_OF[s.kind] + integer(s, COUNT_OF[s.kind]), s.question)
     answer = s.nodes[MOST_HOPS]
     write_name(s, world, answer, 0, s.answers[0], 0)
-    if answer >= 0 and world.rules.aliases > 0.0:
+    if answer >= 0 and world.options.aliases > 0.0:
         write_name(s, world, answer, 1, s.answers[1], 0)
 
 
 def draw_path(s, world):
     """Draws a path along facts with one object, over entities that differ; returns whether it did not end early."""
     rules = world.rules
-    hops = rules.fewest_hops + integer(s, rules.most_hops - rules.fewest_hops + 1)
+    fewest, most = world.options.hops
+    hops = fewest + integer(s, most - fewest + 1)
     start_path(s, integer(s, rules.entities))
     for hop in range(hops):
         found = NOTHING
         count = 0
-        for relation in range(rules.relations):
+        for relation in range(world.options.relations):
             if goes_on(s, world, relation, hop == hops - 1):
                 count += 1
         if count == 0:
             return False
         left = integer(s, count)
-        for relation in range(rules.relations):
+        for relation in range(world.options.relations):
             if goes_on(s, world, relation, hop == hops - 1):
                 if left == 0:
                     found = relation
@@ -162,7 +163,7 @@ def draw_comparison(s, world):
     """Draws two entities of a kind and what is asked of them; returns whether they were found."""
     rules = world.rules
     wants, is_of_years = integer(s, 2), integer(s, 2)
-    if rules.relations <= YEAR_RELATION:
+    if world.options.relations <= YEAR_RELATION:
         is_of_years = 0
     for _ in range(PARTNERS):
         first = integer(s, rules.entities)
@@ -171,7 +172,7 @@ def draw_comparison(s, world):
         second = kind + KINDS * integer(s, others)
         if second >= first:
             second += KINDS
-        relation = YEAR_RELATION if is_of_years else integer(s, rules.relations)
+        relation = YEAR_RELATION if is_of_years else integer(s, world.options.relations)
         is_year = world.language.leads_to[relation] == YEAR
         if is_of_years == is_year and is_pair(s, first, second, relation):
             ask_pair(s, first, second, relation, is_of_years)
@@ -207,7 +208,7 @@ def ask_pair(s, first, second, relation, is_of_years):
 def ask_any(s, world):
     """Asks for the first fact that is found; the last resort of very noisy worlds."""
     for entity in range(world.rules.entities):
-        for relation in range(world.rules.relations):
+        for relation in range(world.options.relations):
             start_path(s, entity)
             if goes_on(s, world, relation, True):
                 follow(s, relation)
@@ -299,7 +300,7 @@ def mention(s, world, thing):
         k = s.mentions
         s.mentioned[k] = thing
         s.mentions += 1
-        for relation in range(world.rules.relations):
+        for relation in range(world.options.relations):
             s.known[k, relation], s.doubtful[k, relation] = 0, 0
     return k
 

@@ -63,21 +63,7 @@ with ``compare=True``, two entities. ``world="fixed"``: one of the questions of 
 
 ## Arguments
 
-* `world`: ``"fresh"``, ``"fixed"``, ``"stdlib"``, ``"example"`` (a few passages on ancient games), or a file.
-* `questions`: a file of questions, for a file of passages.
-* `form`: ``"structured"``, ``"tokens"`` or ``"text"``. Files and ``"stdlib"`` have no table of facts to choose from.
-* `hops`: facts that a question needs, 1 to 4, or the fewest and the most.
-* `compare`: whether questions compare two entities.
-* `entities`, `relations`: of a fresh world, 9 to 24 and 1 to 8.
-* `passages`, `world_seed`, `split`: of a fixed world. None for `split` asks all questions.
-* `aliases`, `near_duplicates`, `stale`, `contradicting`: shares of noise in generated worlds: mentions by another name,
-  entities whose names begin as another one's, facts with a passage of what is no longer so, or is not so.
-* `judge`: whether a turn may say that the passages help, or its three pays.
-* `max_turns`: 1 to 128.
-* `prompt`: of the text form.
-* `retriever`: ``"bm25"``, or, in the text form of worlds that all matches share, what embeds passages and queries
-  (`palaestra.games.search.dense`): the folder of a model, or ``"module:function"``. The same questions are asked as
-  with BM25, and the oracle's searches find the passage that they need alone.
+<!-- table: options -->
 
 <!-- table: parameters -->
 
@@ -88,36 +74,26 @@ with ``compare=True``, two entities. ``world="fixed"``: one of the questions of 
 
 from __future__ import annotations
 
-import inspect
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import palaestra_assets
-from palaestra.game import Field, Game, Parameter, Role, any_text, check_count, check_flag, check_word, names_files
+from palaestra.game import Field, Game, Option, Parameter, Role, any_text, with_options
 from palaestra.games.search import sources, turns
 from palaestra.games.search.dense import DenseIndex, RetrieverDigest
 from palaestra.games.search.dense_codec import DenseTurnCodec
-from palaestra.games.search.generator import MOST_PASSAGES, SPLITS, Noise
+from palaestra.games.search.generator import MOST_PASSAGES, SPLITS
 from palaestra.games.search.language import YEAR_RELATION
 from palaestra.games.search.library import ENTITIES, MENTIONS, MOST_HOPS, PASSAGES, RELATIONS, Library, Rules
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import TurnCodec
 
-Form = Literal["structured", "tokens", "text"]
 GENERATED = ("fresh", "fixed")
 WORLDS = (*GENERATED, "stdlib", "example")
-UNUSED = {
-    "fresh": ("questions", "passages", "world_seed", "split", "retriever"),
-    "fixed": ("questions", "entities", "relations"),
-}
-"""Keywords that a world does not use."""
-UNUSED_BY_FILES = ("questions", "hops", "compare", "entities", "relations", "passages", "world_seed", *Noise._fields)
-"""Likewise of other worlds; a file may have a second one with its ``questions``."""
-FEWEST_ENTITIES, FEWEST_PASSAGES = 9, 100
 JUDGEMENTS = (0.3, -0.6, -0.3)
 """Pays for a judgement that is right, that accepts what is of no use, that rejects what is."""
 
@@ -136,101 +112,171 @@ INFO = (
 )
 
 
-@names_files(world=WORLDS, questions=(), retriever=("bm25",), prompt=any_text)
-def game(
-    world: str = "fresh",
-    questions: str | None = None,
-    form: Form | None = None,
-    hops: int | tuple[int, int] = 2,
-    compare: bool = False,
-    entities: int = 24,
-    relations: int | None = None,
-    passages: int = 10_000,
-    world_seed: int = 0,
-    split: str | None = "train",
-    aliases: float = 0.0,
-    near_duplicates: float = 0.0,
-    stale: float = 0.0,
-    contradicting: float = 0.0,
-    judge: bool | Sequence[float] = False,
-    max_turns: int = 4,
-    prompt: str = "search_r1",
-    retriever: str = "bm25",
-) -> Game:
+def form_of(form: str, above: Mapping[str, Any]) -> str:
+    """Refuses choices where there is no table of facts.
+
+    Raises:
+        ValueError: The world has none.
+    """
+    world = above["world"]
+    if form == "structured" and world not in GENERATED:
+        raise ValueError(f'form="structured" needs a table of facts, which world={world!r} has not: take "text"')
+    return form
+
+
+def relations_of(relations: int, above: Mapping[str, Any]) -> int:
+    """Refuses a single relation where paths have several.
+
+    Raises:
+        ValueError: They have.
+    """
+    if relations == 1 and above["hops"][1] > 1 and not above["compare"]:
+        raise ValueError("hops above 1 need paths that go on: give relations=2 or more")
+    return relations
+
+
+def judgements_of(judge: Any, above: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """What judgements pay; None without any.
+
+    Raises:
+        ValueError: Neither True nor False nor three numbers.
+    """
+    if judge is False:
+        return None
+    pays = JUDGEMENTS if judge is True else tuple(float(pay) for pay in judge)
+    if len(pays) != 3 or not all(math.isfinite(pay) for pay in pays):
+        raise ValueError(f"judge={judge!r}: give True, or what a right, an accepting and a rejecting judgement pay")
+    return pays
+
+
+ENTITIES_OF_WORLD = Option("entities", ENTITIES, "of a fresh world", low=9, high=ENTITIES, only={"world": "fresh"})
+MAX_TURNS = Option("max_turns", 4, "turns after which a match is truncated", low=1, high=turns.MOST_TURNS)
+PROMPT = Option(
+    "prompt",
+    "search_r1",
+    '`"search_r1"`, `"plain"`, or a template with `{question}`, and `{turns}` and `{words}` where it tells them',
+    texts=any_text,
+    only={"form": "text"},
+    example="plain",
+)
+NOISE = tuple(
+    Option(name, 0.0, about, low=0.0, high=1.0, only={"world": GENERATED})
+    for name, about in (
+        ("aliases", "share of the mentions by another name"),
+        ("near_duplicates", "share of the entities whose names begin as another one's"),
+        ("stale", "share of the facts with a passage of what is no longer so"),
+        ("contradicting", "share of the facts with a passage of what is not so"),
+    )
+)
+
+
+@with_options(
+    Option(
+        "world",
+        "fresh",
+        '`"fresh"`, `"fixed"`, `"stdlib"`, `"example"` (a few passages on ancient games), or a file of passages',
+        texts=WORLDS,
+    ),
+    Option(
+        "questions",
+        None,
+        "a file of questions, for a file of passages",
+        texts=(),
+        only={"world": lambda world: world not in WORLDS},
+    ),
+    Option(
+        "retriever",
+        "bm25",
+        '`"bm25"`, or, in worlds that all matches share, what embeds passages and queries '
+        '(`palaestra.games.search.dense`): the folder of a model, or `"module:function"`. The same questions are asked '
+        "as with BM25, and the oracle's searches find the passage that they need alone",
+        texts=("bm25",),
+        only={"world": lambda world: world != "fresh", "form": "text"},
+    ),
+    Option(
+        "form",
+        None,
+        "choices, numbers of words, or text; by default choices in generated worlds with BM25, else text. Files and "
+        '`"stdlib"` have no table of facts to choose from',
+        words=("structured", "tokens", "text"),
+        check=form_of,
+        otherwise=lambda options: (
+            "structured" if options["world"] in GENERATED and options["retriever"] == "bm25" else "text"
+        ),
+    ),
+    Option(
+        "hops",
+        2,
+        "facts that a question needs",
+        low=1,
+        high=MOST_HOPS,
+        is_span=True,
+        only={"world": GENERATED, "compare": False},
+    ),
+    Option("compare", False, "whether questions compare two entities", only={"world": GENERATED}),
+    ENTITIES_OF_WORLD,
+    Option(
+        "relations",
+        None,
+        f"of a fresh world; by default 4, or {RELATIONS} where questions compare",
+        low=1,
+        high=RELATIONS,
+        check=relations_of,
+        otherwise=lambda options: RELATIONS if options["compare"] or options["world"] == "fixed" else 4,
+        only={"world": "fresh"},
+    ),
+    Option("passages", 10_000, "of a fixed world", low=100, high=MOST_PASSAGES, only={"world": "fixed"}, example=200),
+    Option("world_seed", 0, "of a fixed world", low=0, high=2**63 - 1, only={"world": "fixed"}),
+    Option(
+        "split",
+        "train",
+        "which questions of a world that all matches share are asked; None asks all",
+        words=(*SPLITS, None),
+        check=lambda split, above: None if above["world"] == "fresh" else split,
+        only={"world": lambda world: world != "fresh"},
+    ),
+    *NOISE,
+    Option(
+        "judge",
+        False,
+        "whether a turn may say that the passages help (True, False), or what a right, an accepting and a rejecting "
+        "judgement pay",
+        check=judgements_of,
+    ),
+    MAX_TURNS,
+    PROMPT,
+)
+def game(options: Any) -> Game:
     """The rules of `palaestra/SearchQA-2Hop-v0` and the like.
 
     Raises:
-        ValueError: A word, a number or a prompt that does not fit; says which and what to do.
         FileError: A damaged file; names file and line.
     """
-    given = locals()
-    is_generated = world in GENERATED
-    is_dense = retriever != "bm25"
-    form = form or ("structured" if is_generated and not is_dense else "text")
-    check_word("form", form, get_args(Form))
-    if form == "structured" and not is_generated:
-        raise ValueError(f'form="structured" needs a table of facts, which world={world!r} has not: take "text"')
-    _refuse_unused(given, world, form)
-    fewest, most = hops if isinstance(hops, tuple | list) and len(hops) == 2 else (hops, hops)
-    check_count("hops (a number, or the fewest and the most)", fewest, 1, MOST_HOPS)
-    check_count("hops (a number, or the fewest and the most)", most, fewest, MOST_HOPS)
-    check_flag("compare", compare)
-    check_count("entities", entities, FEWEST_ENTITIES, ENTITIES)
-    relations = (RELATIONS if compare or world == "fixed" else 4) if relations is None else relations
-    check_count("relations", relations, 1, RELATIONS)
-    if relations == 1 and most > 1:
-        raise ValueError("hops above 1 need paths that go on: give relations=2 or more")
-    check_count("passages", passages, FEWEST_PASSAGES, MOST_PASSAGES)
-    check_count("world_seed", world_seed, 0, 2**63 - 1)
-    if split is not None:
-        check_word("split", split, SPLITS)
-    check_count("max_turns", max_turns, 1, turns.MOST_TURNS)
-    noise = Noise(aliases, near_duplicates, stale, contradicting)
-    for name, share in noise._asdict().items():
-        if not 0.0 <= share <= 1.0:
-            raise ValueError(f"{name} is a share from 0 to 1, got {share!r}")
+    world, relations = options.world, options.relations
+    is_dense = options.retriever != "bm25"
     first_second, first_stem = sources.first_words()
     has_years = relations > YEAR_RELATION
     rules = Rules(
         fresh=int(world == "fresh"),
-        structured=int(form == "structured"),
+        structured=int(options.form == "structured"),
         dense=int(is_dense),
-        entities=entities,
-        relations=relations,
-        mentions=MENTIONS if has_years or world == "fixed" else min(MENTIONS, entities),
+        entities=options.entities,
+        mentions=MENTIONS if has_years or world == "fixed" else min(MENTIONS, options.entities),
         questions=0,
-        fewest_hops=fewest,
-        most_hops=most,
-        compare=int(compare),
-        judge=int(judge is not False),
-        **dict(zip(("judge_right", "judge_accept", "judge_reject"), _judgements(judge), strict=True)),
-        **noise._asdict(),
+        judge=int(options.judge is not None),
+        **dict(zip(("judge_right", "judge_accept", "judge_reject"), options.judge or JUDGEMENTS, strict=True)),
         first_second=first_second,
         first_stem=first_stem,
     )
     if world == "fresh":
-        library, texts = sources.fresh_world(rules)
+        library, texts = sources.fresh_world(rules, options)
     elif world == "fixed":
-        library, texts = sources.fixed_world(rules, passages, world_seed, noise, (fewest, most), compare, split)
+        library, texts = sources.fixed_world(rules, options)
     else:
-        library, texts = sources.corpus_world(rules, read_corpus(world, questions), split)
+        library, texts = sources.corpus_world(rules, options, read_corpus(world, options.questions))
     if is_dense:
-        texts = replace(texts, index=DenseIndex(texts.passages, retriever))
-    return _game(library, texts, form, max_turns, prompt, retriever, world == "stdlib")
-
-
-def _refuse_unused(given: Mapping[str, Any], world: str, form: Form) -> None:
-    """Refuses what was said and means nothing.
-
-    Raises:
-        ValueError: A keyword other than by default that this world or form does not use; names it.
-    """
-    unused = list(UNUSED.get(world, UNUSED_BY_FILES if world in WORLDS else UNUSED_BY_FILES[1:]))
-    of_form = [*["prompt"] * (form == "structured"), *["retriever"] * (form != "text")]
-    for name in (*unused, *of_form):
-        if given[name] is not None and given[name] != inspect.signature(game).parameters[name].default:
-            where = f"form={form!r}" if name in of_form else f"world={world!r}"
-            raise ValueError(f"{name}={given[name]!r} means nothing with {where}: leave it out")
+        texts = replace(texts, index=DenseIndex(texts.passages, options.retriever))
+    return _game(options, library, texts)
 
 
 def read_corpus(world: str, questions: str | None) -> Any:
@@ -250,23 +296,15 @@ def read_corpus(world: str, questions: str | None) -> Any:
     return corpora.read(world, questions)
 
 
-def _judgements(judge: bool | Sequence[float]) -> tuple[float, float, float]:
-    pays = JUDGEMENTS if isinstance(judge, bool) else tuple(float(pay) for pay in judge)
-    if len(pays) != 3 or not all(math.isfinite(pay) for pay in pays):
-        raise ValueError(f"judge={judge!r}: give True, or what a right, an accepting and a rejecting judgement pay")
-    return pays
-
-
-def _game(
-    library: Library, texts: Texts, form: Form, max_turns: int, prompt: str, retriever: str, is_of_python: bool
-) -> Game:
+def _game(options: Any, library: Library, texts: Texts) -> Game:
     """The rules on arrays; those of the standard library differ from version to version of Python."""
     rules = library.rules
-    is_structured, is_dense, judges = form == "structured", bool(rules.dense), bool(rules.judge)
+    is_structured, is_dense, judges = bool(rules.structured), bool(rules.dense), bool(rules.judge)
+    is_of_python = options.world == "stdlib"
     codec = DenseTurnCodec if is_dense else TurnCodec
     if is_structured:
-        observation = turns.structured_fields(rules.relations, rules.mentions)
-        action = (turns.structured_choice(rules.relations, rules.mentions, judges),)
+        observation = turns.structured_fields(options.relations, rules.mentions)
+        action = (turns.structured_choice(options.relations, rules.mentions, judges),)
     else:
         documents = len(library.starts) - 1 if rules.fresh == 0 else PASSAGES
         observation = turns.token_fields(documents, rules.questions, len(texts.words))
@@ -286,16 +324,16 @@ def _game(
         scripts=turns.SCRIPTS,
         default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
-        horizon=max_turns,
+        horizon=options.max_turns,
         info=INFO,
         end_reasons=("answered", "out_of_words"),
         scratch=turns.SCRATCH,
         world=library,
         determinism="per-platform" if is_of_python or is_dense else "cross-platform",
         engine_version=platform.python_version if is_of_python else None,
-        model_digest=RetrieverDigest(retriever) if is_dense else None,
-        codecs={} if is_structured else {"text": codec(texts, prompt, judges)},
-        default_codec="text" if form == "text" else None,
+        model_digest=RetrieverDigest(options.retriever) if is_dense else None,
+        codecs={} if is_structured else {"text": codec(texts, options.prompt, judges)},
+        default_codec="text" if options.form == "text" else None,
         render="palaestra.games.search.search_render:draw",
         render_text="palaestra.games.search.search_render:write",
         render_fps=1.0,

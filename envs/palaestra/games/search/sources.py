@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -108,26 +109,26 @@ def first_words() -> tuple[int, int]:
     return FIRST_WORD + len(plain_words()) - seconds, FIRST_WORD + len(plain_words())
 
 
-def fresh_world(rules: Rules) -> tuple[Library, Texts]:
+def fresh_world(rules: Rules, options: Any) -> tuple[Library, Texts]:
     """A world that each match draws."""
     vocabulary = Vocabulary([*plain_words(), *stems(FRESH_STEMS)])
     empty, ends = np.zeros(0, np.int32), np.zeros(1, np.int64)
     postings = build_postings(empty, ends, 0, K1, B)
-    library = Library(rules, language(), no_facts(), no_questions(), empty, ends, *postings)
+    library = Library(options.numbers, rules, language(), no_facts(), no_questions(), empty, ends, *postings)
     return library, Texts(_shown(vocabulary, set(_names_of_language())), vocabulary)
 
 
-def fixed_world(
-    rules: Rules, passages: int, seed: int, noise: Noise, hops: tuple[int, int], compare: bool, split: str | None
-) -> tuple[Library, Texts]:
+def fixed_world(rules: Rules, options: Any) -> tuple[Library, Texts]:
     """A world of thousands of generated passages.
 
     Raises:
         ValueError: No question of the split can be answered.
     """
+    passages, seed, split = options.passages, options.world_seed, options.split
+    noise = Noise(options.aliases, options.near_duplicates, options.stale, options.contradicting)
     world = generator.make_world(passages, seed, noise)
     vocabulary, words, starts, index = _indexed(world.texts)
-    asked = generator.draw_questions(world, seed, passages, hops, compare, split)
+    asked = generator.draw_questions(world, seed, passages, options.hops, options.compare, split)
     found = np.stack([index.search(generator.path_queries(world, asked, hop), TOP)[0] for hop in range(MOST_HOPS)], 1)
     is_asked = generator.is_followable(world, asked, found)
     asked = generator.Asked(*(array[is_asked] for array in asked))
@@ -143,15 +144,16 @@ def fixed_world(
     table = _questions(vocabulary, questions, answers)._replace(**asked._asdict())
     texts = Texts(_shown(vocabulary, _capitals(world)), vocabulary, index.passages, questions, answers, index)
     rules = rules._replace(questions=len(questions), entities=len(names))
-    return _library(rules, facts, table, words, starts, index), texts
+    return Library(options.numbers, rules, language(), facts, table, words, starts, *index.postings), texts
 
 
-def corpus_world(rules: Rules, corpus: Corpus, split: str | None) -> tuple[Library, Texts]:
+def corpus_world(rules: Rules, options: Any, corpus: Corpus) -> tuple[Library, Texts]:
     """Passages and questions of files.
 
     Raises:
         FileError: No question of the split can be answered; says why.
     """
+    split = options.split
     vocabulary, words, starts, index = _indexed(corpus.passages)
     asked = [q for q in corpus.questions if split is None or q.split == split]
     if not asked:
@@ -181,7 +183,8 @@ def corpus_world(rules: Rules, corpus: Corpus, split: str | None) -> tuple[Libra
             table.queries[k, hop, : len(ids)] = ids + FIRST_WORD
     table.kind[:], table.nodes[:], table.relations[:] = GIVEN, NOTHING, NOTHING
     texts = Texts(_shown(vocabulary, set()), vocabulary, index.passages, questions, answers, index)
-    return _library(rules._replace(questions=len(questions)), no_facts(), table, words, starts, index), texts
+    rules = rules._replace(questions=len(questions))
+    return Library(options.numbers, rules, language(), no_facts(), table, words, starts, *index.postings), texts
 
 
 def _indexed(texts: Sequence[str]) -> tuple[Vocabulary, np.ndarray, np.ndarray, Index]:
@@ -190,12 +193,6 @@ def _indexed(texts: Sequence[str]) -> tuple[Vocabulary, np.ndarray, np.ndarray, 
     words, starts = vocabulary.learn(texts)
     postings = build_postings(words, starts, len(vocabulary), K1, B, compiled)
     return vocabulary, words + FIRST_WORD, starts, Index.of_parts(texts, vocabulary, postings)
-
-
-def _library(
-    rules: Rules, facts: Facts, questions: Questions, words: np.ndarray, starts: np.ndarray, index: Index
-) -> Library:
-    return Library(rules, language(), facts, questions, words, starts, *index.postings)
 
 
 def _questions(vocabulary: Vocabulary, texts: Sequence[str], answers: Sequence[Sequence[str]]) -> Questions:

@@ -115,14 +115,14 @@ def step_structured(s, world, actions, rewards, scratch):
 def write_choice(s, world, choice):
     """Writes the words of a choice and returns its verb."""
     rules, words = world.rules, s.work.words
-    searches = rules.mentions * rules.relations
+    searches = rules.mentions * world.options.relations
     for k in range(WORDS):
         words[k] = NO_WORD
     if choice == 0:
         return NONE
     if choice <= searches:
-        end = write_name(s, world, s.mentioned[(choice - 1) // rules.relations], 0, words, 0)
-        words[end] = world.language.relation_words[(choice - 1) % rules.relations]
+        end = write_name(s, world, s.mentioned[(choice - 1) // world.options.relations], 0, words, 0)
+        words[end] = world.language.relation_words[(choice - 1) % world.options.relations]
         return SEARCH
     if choice <= searches + rules.mentions:
         write_name(s, world, s.mentioned[choice - 1 - searches], 0, words, 0)
@@ -350,7 +350,7 @@ def structured_fields(relations: int, mentions: int) -> tuple[Field, ...]:
 
 def observe_structured(s, world, observations, scratch):
     """The question, and what was found so far."""
-    row, rules = observations.agent[0], world.rules
+    row = observations.agent[0]
     if s.kind == HOPS:
         for hop in range(s.hops):
             row.asked[hop, s.relations[hop]] = 1.0
@@ -362,7 +362,7 @@ def observe_structured(s, world, observations, scratch):
         year = LITERAL - FIRST_YEAR - s.mentioned[k]
         if s.mentioned[k] <= LITERAL - FIRST_YEAR:
             row.year[k] = (year + 1) / YEAR_COUNT
-        for relation in range(rules.relations):
+        for relation in range(world.options.relations):
             known, doubtful = int(s.known[k, relation]), int(s.doubtful[k, relation])
             other = 0
             while known | doubtful:
@@ -405,12 +405,12 @@ def legal_structured(s, world, mask):
     """Searches and answers of what was mentioned; literals have no relations."""
     rules, allowed = world.rules, mask.agent[0].turn
     allowed[0] = 1
-    searches = rules.mentions * rules.relations
+    searches = rules.mentions * world.options.relations
     for k in range(s.mentions):
         allowed[1 + searches + k] = 1
         if s.mentioned[k] >= 0:
-            for relation in range(rules.relations):
-                allowed[1 + rules.relations * k + relation] = 1
+            for relation in range(world.options.relations):
+                allowed[1 + world.options.relations * k + relation] = 1
     if rules.judge and s.judged == 0:
         allowed[1 + searches + rules.mentions] = 1
         allowed[2 + searches + rules.mentions] = 1
@@ -452,10 +452,10 @@ def script_dense(s, world, slot, which, actions, scratch):
 def script_structured(s, world, slot, which, actions, scratch):
     """A script's turn as a choice; what was not mentioned cannot be answered, then the first that was is."""
     rules, turn = world.rules, actions.agent[0]
-    searches = rules.mentions * rules.relations
+    searches = rules.mentions * world.options.relations
     verb, thing, relation = plan(s, world, which)
     if verb == SEARCH:
-        turn.turn = 1 + rules.relations * mention_of(s, thing) + relation
+        turn.turn = 1 + world.options.relations * mention_of(s, thing) + relation
     elif verb == ANSWER:
         turn.turn = 1 + searches + max(mention_of(s, thing), 0)
     else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.contract import factories
-from palaestra.core.contract.options import is_meant, options_of
+from palaestra.core.contract.options import is_meant, options_of, values_of
 from palaestra.core.faces.agent_io import AgentIO, speaks_text
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.physics import PhysicsSimulation
@@ -32,21 +32,28 @@ def each_option_makes_a_difference(subject: Subject) -> None:
     """With another value of an option, spaces, states, observations, masks, rewards, ends or what is said differ.
 
     Other values are the option's own words, the next number, ``example``, and those of other ids of the factory. An
-    option may be about what the file of another one lacks (a map without shields): then another file may show it. The
-    matches are played as plain Python, from the same seeds, by the game's scripts where it has some.
+    option for files, models or code of the user's that has none of these is left out. Options of the id that mean
+    nothing beside a value are left out there. An option may be about what the file of another one lacks (a map without
+    shields): then another file may show it. The matches are played as plain Python, from the same seeds, by the game's
+    scripts where it has some.
     """
     factory = factories.load(registry.row(subject.id).factory)
     options = options_of(factory)
+    table = {option.name: option for option in options}
     if not options:
         raise Skipped("the factory has no table of options")
     given = {**registry.row(subject.id).kwargs, **subject.rules_keywords}
     base = {name: given[name] for name in inspect.signature(factory).parameters if name in given}
     for option in options:
-        values = list(_others(option, base.get(option.name, option.default), factory))
+        values = list(_others(option, base, factory))
+        if not values and option.texts is not None and option.texts is not any_text:
+            continue
         require(bool(values), f"option {option.name!r}: give an example= that makes a difference")
         refusals = []
         for value in values:
-            context = _meaningful(option, base, {o.name: o for o in options}, factory)
+            context = _meaningful(option, base, table, factory)
+            meant = {n: table[n].only.get(option.name, lambda _: True) for n in context}
+            context = {n: given for n, given in context.items() if is_meant(value, meant[n])}
             try:
                 one, other = factory(**context), factory(**{**context, option.name: value})
             except ValueError as error:
@@ -65,19 +72,27 @@ def each_option_makes_a_difference(subject: Subject) -> None:
             require(False, f"option {option.name!r}: no other value is accepted: {'; '.join(refusals)}")
 
 
-def _others(option: Option, used: Any, factory: Any) -> Iterator[Any]:
+def _value(option: Option, context: Mapping[str, Any], factory: Any) -> Any:
+    """What a factory gets for an option."""
+    return values_of(options_of(factory), context)[option.name]
+
+
+def _others(option: Option, base: Mapping[str, Any], factory: Any) -> Iterator[Any]:
     """Values other than the one that is used."""
+    used = _value(option, base, factory)
     rows = [row for row in registry.ROWS.values() if factories.load(row.factory) is factory]
-    tried = [option.example, *option.words, *(row.kwargs.get(option.name) for row in rows)]
+    tried = [option.example, option.default, *option.words, *(row.kwargs.get(option.name) for row in rows)]
     if option.is_flag:
         tried.append(not used)
     if option.low is not None and option.high is not None:
-        number = option.low if used is None else max(used) if option.is_span else used
+        number = option.low if used is None else used[1] if option.is_span else used
         step = 1 if isinstance(option.low, int) else (option.high - option.low) / 2
         tried += [number + step, number - step, option.high, option.low]
     for value in tried:
-        is_other = value is not None and not np.array_equal(np.asarray(value), np.asarray(used))
-        if is_other and _can_be(option, value):
+        if value is not None and _can_be(option, value):
+            with contextlib.suppress(ValueError):  # beside these others it cannot be
+                if np.array_equal(np.asarray(_value(option, {**base, option.name: value}, factory)), np.asarray(used)):
+                    continue
             yield value
 
 
@@ -90,9 +105,8 @@ def _meaningful(option: Option, base: Mapping[str, Any], table: Mapping[str, Opt
     """The base, with values of other options beside which the option means something."""
     context = dict(base)
     for name, meant in option.only.items():
-        used = context.get(name, table[name].default)
-        if not is_meant(used, meant):
-            fitting = [value for value in _others(table[name], used, factory) if is_meant(value, meant)]
+        if not is_meant(_value(table[name], context, factory), meant):
+            fitting = [value for value in _others(table[name], context, factory) if is_meant(value, meant)]
             wanted = [meant] if not callable(meant) and not isinstance(meant, tuple) else []
             context |= {**_meaningful(table[name], context, table, factory), name: [*fitting, *wanted][0]}
     return context
@@ -104,7 +118,7 @@ def _with_other_files(
     """The same with another value of each other option that may name a file."""
     for other in options:
         if other is not option and other.texts not in (None, any_text):
-            for value in islice(_others(other, context.get(other.name, other.default), factory), 1):
+            for value in islice(_others(other, context, factory), 1):
                 yield {**context, other.name: value}
 
 

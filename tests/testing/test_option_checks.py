@@ -1,0 +1,29 @@
+"""The check of options: one that decides nothing is seen, and one for files of the user's is left to their tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from games import duel
+
+from palaestra import register
+from palaestra.game import Game, Option, with_options
+from palaestra.testing import check
+
+
+@with_options(
+    Option("level", None, "a file of the user's", texts=()),
+    Option("decisions", 6, "of a match", low=1, high=9),
+    Option("volume", 1, "nothing at all", low=1, high=9),
+)
+def loud_duel(options: Any) -> Game:
+    return replace(duel.game(), name=f"Duel{options.decisions}", horizon=options.decisions)
+
+
+def test_an_option_that_decides_nothing_fails_and_one_for_files_alone_is_left_out():
+    register("test/LoudDuel-v0", loud_duel, family="test")
+    report = check("test/LoudDuel-v0", "fast", only=["each_option_makes_a_difference"])
+    assert [result.message for result in report.results if result.status == "FAILED"] == [
+        "volume=2 makes no difference beside {}: leave it out or refuse it"
+    ]
