@@ -14,12 +14,7 @@ from palaestra.core.contract.fields import ActionField, Choice, Continuous, Fiel
 from palaestra.core.contract.game_parts import AgentView, Codec, Enumeration, Representation, Role
 from palaestra.core.contract.keywords import (
     any_text,
-    check_count,
-    check_flag,
     check_template,
-    check_word,
-    names_files,
-    shares_keywords,
 )
 from palaestra.core.contract.options import Option, with_options
 from palaestra.core.contract.rules import DRAW, TERMINATED, TRUNCATED, Game
@@ -56,19 +51,14 @@ __all__ = [
     "Table",
     "TextSpace",
     "any_text",
-    "check_count",
-    "check_flag",
     "check_template",
-    "check_word",
     "integer",
     "late",
-    "names_files",
     "native",
     "offer",
     "presets",
     "script_integer",
     "script_uniform",
-    "shares_keywords",
     "uniform",
     "with_options",
 ]

@@ -15,9 +15,12 @@ from games import duel
 from games.named_level import named_level
 
 import palaestra
+from palaestra import registry
+from palaestra.core.contract import factories
 from palaestra.core.contract.file_keywords import refusal
 from palaestra.core.contract.options import declared_words, options_of
 from palaestra.game import Game, Option, any_text, with_options
+from palaestra.pages import docstring
 from palaestra.registry import make_game
 
 TASK = Option("task", "sum", "what is asked", words=("sum", "product"))
@@ -174,3 +177,13 @@ def test_registered_ids_have_options_as_structural_keywords_and_refuse_others():
     assert make_game("test/SharedDuel-v0", reward=None)[0].name == "Duel5Sparse"
     with pytest.raises(TypeError, match=r"[Dd]id you mean 'reward'"):
         make_game("test/SharedDuel-v0", rewards="dense")
+
+
+def test_every_keyword_of_our_factories_is_an_option_with_a_text_and_a_line_of_its_page():
+    for row in registry.ROWS.values():
+        if row.id.startswith("palaestra/"):
+            factory: Any = factories.load(row.factory)
+            table = options_of(factory)
+            assert [option.name for option in table] == list(inspect.signature(factory).parameters), row.id
+            assert all(len(option.about) > 5 for option in table), row.id
+            assert not table or "<!-- table: options -->" in docstring(row.id), row.id

@@ -1,6 +1,5 @@
 """Examiner: neither agent sees the other's turns; text and pictures show the match of the tokens."""
 
-
 import numpy as np
 import pytest
 from search.examiner_matches import (

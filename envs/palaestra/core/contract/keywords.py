@@ -1,107 +1,22 @@
-"""Keywords: checks, which refuse in the same words for every game and face, and those that several games have."""
+"""Keywords: checks, which refuse in the same words for every game and face, and near names for mistyped ones."""
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
-import functools
-import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from string import Formatter
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
-Kind = TypeVar("Kind")
-Made = TypeVar("Made")
-Own = ParamSpec("Own")
-
 Words = Collection[str] | Callable[[str], Any]
 """The texts of a keyword that name nothing outside the game: all of them, or a function that knows one."""
-DECLARED = "__keywords_that_name_files__"
 
 
 def any_text(text: str) -> bool:
     """The `Words` of a keyword that is prose (a prompt) or a name of the game's own: no text of it is ever opened."""
     return True
-
-
-def names_files(**words: Words) -> Callable[[Made], Made]:
-    """Declares which keywords of a factory may name code, a file, a folder or a model, and what else they may say.
-
-    What somebody else wrote (a replay, a pool, a row of a data set) may give such a keyword its ``words``, numbers, or
-    the content of a text file, which recordings hold in the place of its path. Any other text is refused before the
-    factory is called, unless the user trusts the author. A text of a keyword that is not declared is refused where it
-    looks like a path or like ``module:name``, so prose is declared, too: its words are `any_text`.
-
-    ::
-
-        @names_files(graph=is_family, retriever=("bm25",), recorded=(), prompt=any_text)
-        def game(graph="petersen", retriever="bm25", recorded=None, prompt="plain", size=3) -> Game: ...
-
-    Args:
-        **words: By keyword, the texts that name nothing outside the game. A dataclass of `shares_keywords` is decorated
-            in the same way.
-
-    Raises:
-        TypeError: There is no such keyword.
-    """
-
-    def declare(factory: Made) -> Made:
-        known = inspect.signature(factory).parameters  # type: ignore[arg-type]  # factories and dataclasses are called
-        if unknown := sorted(set(words) - set(known)):
-            raise TypeError(f"{factory} has no keyword {', '.join(unknown)}: it has {', '.join(known)}")
-        setattr(factory, DECLARED, {**declared_words(factory), **words})
-        return factory
-
-    return declare
-
-
-def declared_words(factory: Any) -> Mapping[str, Words]:
-    """What `names_files` has declared of a factory or of a dataclass of keywords, by keyword."""
-    while isinstance(factory, functools.partial):
-        factory = factory.func
-    return getattr(factory, DECLARED, {})
-
-
-def shares_keywords(
-    kind: type[Kind], **defaults: Any
-) -> Callable[[Callable[Concatenate[Kind, Own], Made]], Callable[..., Made]]:
-    """Gives a factory the keywords that several games have: the fields of a dataclass, which says them once.
-
-    The factory takes an object of the dataclass first and its own keywords after it. Its users give all one by one::
-
-        @shares_keywords(FlightKeywords, planet="wgs84")
-        def game(flight: FlightKeywords, commands: str = "stick") -> Game: ...
-
-
-        game(commands="macro", planet="still")
-
-    Args:
-        kind: The dataclass; each field has a default.
-        **defaults: Defaults of this factory that differ from those of the dataclass.
-    """
-
-    def decorate(factory: Callable[Concatenate[Kind, Own], Made]) -> Callable[..., Made]:
-        own = list(inspect.signature(factory).parameters.values())[1:]
-        shared = {
-            f.name: inspect.Parameter(
-                f.name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(f.name, f.default), annotation=f.type
-            )
-            for f in dataclasses.fields(kind)  # type: ignore[arg-type]  # dataclasses have no type of their own
-        }
-
-        @functools.wraps(factory)
-        def with_shared(*arguments: Any, **keywords: Any) -> Made:
-            given = {name: keywords.pop(name) for name in shared if name in keywords}
-            return factory(kind(**{**defaults, **given}), *arguments, **keywords)
-
-        with_shared.__signature__ = inspect.Signature([*own, *shared.values()])  # type: ignore[attr-defined]
-        setattr(with_shared, DECLARED, {**declared_words(kind), **declared_words(factory)})
-        return with_shared
-
-    return decorate
 
 
 def check_word(keyword: str, word: Any, words: Collection[str | None]) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from palaestra.core.contract import keywords as by_hand
 from palaestra.core.contract.keywords import Words, any_text, check_flag, check_word
 
 Made = TypeVar("Made")
@@ -265,4 +264,4 @@ def declared_words(factory: Any) -> dict[str, Words]:
         is_closed = option.words or option.low is not None or option.is_flag
         if is_closed or option.texts is not None:
             declared[option.name] = any_text if option.texts is None else option.texts
-    return {**by_hand.declared_words(factory), **declared}
+    return declared
