@@ -131,6 +131,7 @@ def test_the_row_of_a_page_tells_default_values_and_unit():
         '`"sum"`, `"product"`', "2 to 49", "1 to 8, or fewest and most", "0 to 1", "`True`, `False`",
         '`"none"`, `"first"`', '`"train"`, `"test"`, `None`', "1 to 64", "",
     ]  # fmt: skip
+    assert rows[5]["about"] == "which one; only with `hints=True`"
     assert [row["default"] for row in rows[:3]] == ['`"sum"`', "`9`", "`(2, 4)`"]
 
 

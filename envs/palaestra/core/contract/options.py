@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections import namedtuple
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -122,7 +122,14 @@ class Option:
             values = "`True`, `False`" if self.is_flag else ""
         default = f"`{self.default!r}`".replace("'", '"') if self.default is not None else ""
         unit = "" if self.unit == "1" else self.unit
-        return {"name": self.name, "default": default, "values": values, "unit": unit, "about": self.about}
+        about = "; only with ".join([self.about, *self._meant_beside()])
+        return {"name": self.name, "default": default, "values": values, "unit": unit, "about": about}
+
+    def _meant_beside(self) -> Iterator[str]:
+        for other, meant in self.only.items():
+            values = meant if isinstance(meant, tuple) else (meant,)
+            if not callable(meant):
+                yield f"`{other}={' or '.join(map(repr, values))}`".replace("'", '"')
 
 
 def _is_number(value: Any, kind: type) -> bool:
