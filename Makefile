@@ -24,8 +24,8 @@ WARM := PYTHONPATH=tests $(BIN)/palaestra doctor --warm --jobs $(if $(filter aut
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # Tests that neither runs.
 ELSEWHERE := browser or learning or peers or ray or slow
-# $(call with,A|B): files of tests that hold one of these words; to import all others takes seconds.
-with = $$(grep -rlE --include="test_*.py" "$(1)" tests)
+# Files with such tests: to import all others takes seconds.
+JITLESS = $$(grep -rl --include="test_*.py" jitless tests)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test mutate nightly check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean
@@ -42,13 +42,13 @@ demo: $(READY) ## A trained pilot fights scripted ones in JSBSim; writes ./palae
 
 # Rules as plain Python where that says the same; then a few kernels, and everything that needs no other one.
 test: $(READY) ## The quick tests: what to run after a change, and on a new machine
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "jitless and not ($(ELSEWHERE))" $(call with,jitless)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "jitless and not ($(ELSEWHERE))" $(JITLESS)
 	$(WARM) $(TEST_IDS) $(TEST_GAMES:%=--game %) >/dev/null
 	$(PYTEST) -m "not (jitless or check or $(ELSEWHERE))"
 
 check: $(READY) ## The other tests that a change must pass: all kernels, the conformance kit, the house, the documentation
 	$(WARM) $(CHECK_GAMES:%=--game %) >/dev/null
-	$(PYTEST) -m "check and not ($(ELSEWHERE))" $(call with,mark.check|by_tier)
+	$(PYTEST) -m "check and not ($(ELSEWHERE))"
 
 mutate: $(READY) ## Whether the tests catch broken lines (long)
 	$(BIN)/python tests/mutations/run.py --jobs 2
