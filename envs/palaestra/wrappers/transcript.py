@@ -11,8 +11,7 @@ of it::
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, get_args
+from typing import Any
 
 import gymnasium
 from gymnasium import spaces
@@ -20,6 +19,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from palaestra import registry
 from palaestra.core.contract import factories
+from palaestra.core.contract.options import options_of
 from palaestra.game import TextSpace
 
 ROLES = ("system", "user", "assistant")
@@ -140,19 +140,12 @@ def text_ids() -> list[str]:
 
 
 def has_text_form(id: str) -> bool:
-    """Whether the factory of a registered id takes ``form="text"``. What cannot be imported takes nothing."""
+    """Whether the factory of a registered id has an option ``form="text"``. What cannot be imported has none."""
     try:
-        factory = factories.load(registry.ROWS[id].factory)
+        table = options_of(factories.load(registry.ROWS[id].factory))
     except ImportError:
         return False
-    if "form" not in inspect.signature(factory).parameters:
-        return False
-    return "text" in _words(inspect.signature(factory, eval_str=True).parameters["form"].annotation)
-
-
-def _words(annotation: Any) -> list[Any]:
-    """Members of the ``Literal`` types in an annotation."""
-    return [word for part in get_args(annotation) for word in _words(part) or [part]]
+    return any(option.name == "form" and "text" in option.words for option in table)
 
 
 def text_env(id: str, **keywords: Any) -> gymnasium.Env[str, str]:
