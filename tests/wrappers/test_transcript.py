@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -17,7 +17,7 @@ from testing import broken_games
 
 import palaestra
 from palaestra import registry
-from palaestra.game import Game, TextSpace
+from palaestra.game import Game, Option, TextSpace, with_options
 from palaestra.wrappers import Messages, Transcript
 from palaestra.wrappers.transcript import text_env, text_ids
 
@@ -178,7 +178,8 @@ def test_messages_share_their_texts():
     assert all(one["content"] is other["content"] for one, other in zip(first, last, strict=False))
 
 
-def wordy(form: Literal["numbers", "text"] | None = None) -> Game:
+@with_options(Option("form", None, "what is said", words=("numbers", "text")))
+def wordy(options: Any) -> Game:
     """A factory whose games are made as text where they are asked for."""
     return broken_games.spoken()
 
