@@ -32,7 +32,7 @@ def playthrough(id: str) -> str:
         KeyError: No such id; suggests the near one.
     """
     game, _ = registry.make_game(id)
-    sim = registry.make_batch(id, 1, autoreset_mode="off")
+    sim = registry.make_batch(id, 1, autoreset_mode="off", compiled=False)
     player = Player(sim)
     talkers = _talkers(sim)
     sim.reset(seed=UNIFORM_SEED)
