@@ -22,9 +22,9 @@ from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import snapshot_view
 from palaestra.testing.subject import Subject
 
-LANES, SEED = 8, 7
-DECISIONS = {"fast": 100, "full": 300}
-"""Within which another value must make a difference."""
+LANES, SEED = 4, 7
+SOON, DECISIONS = 10, {"fast": 100, "full": 300}
+"""Decisions within which most values make a difference, and within which another value must make one."""
 
 
 @conformance(order=1303, levels=FAST)
@@ -58,17 +58,19 @@ def each_option_makes_a_difference(subject: Subject) -> None:
             meant = {n: table[n].only.get(option.name, lambda _: True) for n in context}
             context = {n: given for n, given in context.items() if is_meant(value, meant[n])}
             try:
-                one, other = factory(**context), factory(**{**context, option.name: value})
+                pair = factory(**context), factory(**{**context, option.name: value})
             except ValueError as error:
                 refusals.append(str(error))
                 continue
             except ImportError:
                 break  # an optional package is missing
-            decisions = DECISIONS[subject.level]
-            if _differ(one, other, decisions) or any(
-                _differ(factory(**beside), factory(**{**beside, option.name: value}), decisions)
-                for beside in _with_other_files(option, context, options, factory)
-            ):
+            if _differ(*pair, SOON):
+                break
+            pairs = [pair]
+            for beside in _with_other_files(option, context, options, factory):
+                with contextlib.suppress(ValueError, ImportError):  # a combination that is refused shows nothing
+                    pairs.append((factory(**beside), factory(**{**beside, option.name: value})))
+            if any(_differ(*pair, decisions) for decisions in (SOON, DECISIONS[subject.level]) for pair in pairs):
                 break
             require(False, f"{option.name}={value!r} makes no difference beside {context}: leave it out or refuse it")
         else:
