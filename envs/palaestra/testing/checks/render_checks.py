@@ -78,6 +78,12 @@ def texts_have_no_side_effects(subject: Subject) -> None:
         sim.step()
 
 
+OVERHANG = 1
+"""Pixels by which letters may reach beyond their place."""
+LABEL = 2
+"""Letters of what may stand on others: numbers and names of bodies, which touch each other."""
+
+
 @conformance(order=1203)
 def pictures_follow_the_match(subject: Subject) -> None:
     """Picture and text change as a match is played, soon enough; words of a picture stay on it, beside each other."""
@@ -110,11 +116,12 @@ def _words_have_room(canvas: Any, place: str) -> None:
     for (x, y), words, _, size, anchor in [*(canvas.layer.all_words() if canvas.layer else ()), *canvas.words]:
         left, top, right, bottom = font(size).getbbox(words, anchor=anchor)
         box = (round(x) + left, round(y) + top, round(x) + right, round(y) + bottom)
-        is_inside = min(box) >= 0 and box[2] <= canvas.width and box[3] <= canvas.height
+        is_inside = min(box) >= -OVERHANG and box[2] <= canvas.width + OVERHANG and box[3] <= canvas.height + OVERHANG
         require(is_inside, f"{place}: {words!r} at {box} leaves its panel of {canvas.width} x {canvas.height} pixels")
         for others, other in boxes:
             across, down = (min(box[k + 2], other[k + 2]) - max(box[k], other[k]) for k in (0, 1))
-            require(min(across, down) <= 1 or words == others, f"{place}: {words!r} stands upon {others!r}")
+            is_free = min(across, down) <= OVERHANG or words == others or min(len(words), len(others)) <= LABEL
+            require(is_free, f"{place}: {words!r} stands upon {others!r}")
         boxes.append((words, box))
     for panel, _ in canvas.panels:
         _words_have_room(panel, place)
