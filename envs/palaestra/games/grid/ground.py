@@ -292,5 +292,5 @@ def member(s, world, k):
 
 def lot(salt, i):
     """The lot of the i-th agent of a team."""
-    x = i + 1
+    x = np.int64(i) + 1
     return ((salt & 0xFFFF) + (salt >> 16) * x) * x % PRIME
