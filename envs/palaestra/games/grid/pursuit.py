@@ -45,7 +45,7 @@ All agents are in free cells, all as likely.
 ## Episode End
 
 When all prey are caught (`all_caught`) the predators have won. After 500 decisions the prey have won, if any are left.
-With ``returns=True`` nobody wins; the info `catches` counts.
+With ``returns=True`` nobody wins; the info `catches` counts. The default opponent is then "wander", else "flee".
 
 ## Arguments
 
@@ -324,5 +324,5 @@ def game(options: Any) -> Game:
         world=world,
         zero_sum=options.reward == "sparse",
         determinism="cross-platform",
-        default_opponent="wander",
+        default_opponent="wander" if options.returns else "flee",
     )

@@ -43,11 +43,12 @@ def choose(s, world, k, which, scratch):
     0 "rush" goes to the nearest opponent and hits the first that it can. 1 "hold_line" goes to the column at a quarter
     of the map, stays there and hits the weakest. 2 "focus" goes to the nearest as well, and hits where the team kills
     soonest; where several must hit at once it waits for them. 3 "wander" moves at random and hits the first. 4 "flee"
-    goes away from the nearest opponent and hits nobody.
+    goes away from the nearest opponent and hits nobody; from opponents that cannot hit it does not flee, but is "rush".
     """
-    has = alternatives_of(s, world, k)
+    has, opponents = alternatives_of(s, world, k), world.second if s.team[k] == 0 else world.first
     draw = script_integer(s, 1 + has.moves)  # always drawn
-    if which != FLEE:
+    flees = which == FLEE and opponents.hits > 0
+    if not flees:
         act = best_hit(s, world, k, which, scratch)
         if act != STAY:
             return act
@@ -58,7 +59,7 @@ def choose(s, world, k, which, scratch):
         column = quarter if side_of(s, world, k) > 0 else world.size - 1 - quarter
         return way_to(s, world, k, s.row[k], column, 1)
     j = nearest_opponent(s, world, k)
-    return STAY if j == NONE else way_to(s, world, k, s.row[j], s.column[j], -1 if which == FLEE else 1)
+    return STAY if j == NONE else way_to(s, world, k, s.row[j], s.column[j], -1 if flees else 1)
 
 
 def best_hit(s, world, k, which, scratch):
