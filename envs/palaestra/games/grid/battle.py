@@ -104,8 +104,8 @@ from palaestra.games.grid.scripts import NAMES, choose
 from palaestra.games.grid.scripts import plan as plan_of_script
 from palaestra.games.grid.sight import (
     OWN,
+    SEEN_ENTITIES,
     STATE_SIZE,
-    entities_of,
     observation_of,
     sort_by_row,
     window_field,
@@ -300,7 +300,7 @@ def game(options: Any) -> Game:
     room = class_of(max(red, blue), size)
     ways = alternatives(MOVES, HITS)
     names = tuple(f"{team}_{i}" for team, count in (("red", red), ("blue", blue)) for i in range(count))
-    observation = observation_of(options.view, options.radius)
+    observation = observation_of(options.view)
     numbers = options.numbers
     world = World(
         size, np.array([red, blue]), 1, ways, ways, options.view, options.radius, numbers.ties, numbers.reward
@@ -330,7 +330,7 @@ def game(options: Any) -> Game:
                 {"soldier": (OWN, window_field(options.view))},
             ),
             "entities": Representation(
-                "the nearest agents of both teams", observe_entities, {"soldier": entities_of(options.radius)}
+                "the nearest agents of both teams", observe_entities, {"soldier": SEEN_ENTITIES}
             ),
         },
         default_observation="dict",

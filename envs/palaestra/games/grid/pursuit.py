@@ -96,8 +96,8 @@ from palaestra.games.grid.scripts import NAMES, choose
 from palaestra.games.grid.scripts import plan as plan_of_script
 from palaestra.games.grid.sight import (
     OWN,
+    SEEN_ENTITIES,
     STATE_SIZE,
-    entities_of,
     observation_of,
     sort_by_row,
     window_field,
@@ -271,8 +271,8 @@ def game(options: Any) -> Game:
     """The rules of `palaestra/GridPursuit-v0`."""
     size, predators, prey = options.map_size, options.predators, options.prey
     room = class_of(max(predators, prey), size)
-    observation = observation_of(options.view, options.radius)
-    windows, entities = (OWN, window_field(options.view)), entities_of(options.radius)
+    observation = observation_of(options.view)
+    windows = (OWN, window_field(options.view))
     world = World(
         size,
         np.array([predators, prey]),
@@ -313,7 +313,7 @@ def game(options: Any) -> Game:
                 "own numbers and window alone, as bytes", observe_windows, {"predator": windows, "prey": windows}
             ),
             "entities": Representation(
-                "the nearest agents of both teams", observe_entities, {"predator": entities, "prey": entities}
+                "the nearest agents of both teams", observe_entities, {"predator": SEEN_ENTITIES, "prey": SEEN_ENTITIES}
             ),
         },
         default_observation="dict",

@@ -45,7 +45,7 @@ def window_field(view: int) -> Field:
     )
 
 
-def observation_of(view: int, radius: int) -> tuple[Field, ...]:
+def observation_of(view: int) -> tuple[Field, ...]:
     """Own numbers, window, and lists of neighbours."""
     return (
         OWN,
@@ -55,22 +55,21 @@ def observation_of(view: int, radius: int) -> tuple[Field, ...]:
     )
 
 
-def entities_of(radius: int) -> tuple[Table]:
-    """The nearest agents of both teams."""
-    return (
-        Field("own", (6,), 0, LARGEST, "1", OWN.about),
-        Table(
-            "entities",
-            ENTITIES,
-            (
-                Field("there", (), 0, 1, "1", "1 if there is one"),
-                Field("teammate", (), 0, 1, "1", "1 if it is of the own team"),
-                Field("offset", (2,), -16, 16, "cells", "rows down and columns ahead"),
-                Field("hit_points", (), 0, 1, "1", "its share of hit points"),
-            ),
-            "the nearest agents, nearest first",
+SEEN_ENTITIES = (
+    Field("own", (6,), 0, LARGEST, "1", OWN.about),
+    Table(
+        "entities",
+        ENTITIES,
+        (
+            Field("there", (), 0, 1, "1", "1 if there is one"),
+            Field("teammate", (), 0, 1, "1", "1 if it is of the own team"),
+            Field("offset", (2,), -16, 16, "cells", "rows down and columns ahead"),
+            Field("hit_points", (), 0, 1, "1", "its share of hit points"),
         ),
-    )
+        "the nearest agents, nearest first",
+    ),
+)
+"""The nearest agents of both teams."""
 
 
 # ------------------------------------------------------------------------------------------------------------- observe
