@@ -150,7 +150,7 @@ def reset(s, world):
 
 def step(s, world, actions, rewards, scratch):
     """All hit, then all move."""
-    draw, pays = integer(s, 2 * LOTS), not world.sparse
+    draw, pays = integer(s, LOTS), not world.sparse
     for k in range(slots(world)):
         scratch.act[k] = actions.soldier[k].act
     strike(s, world, scratch)

@@ -130,7 +130,7 @@ def reset(s, world):
 
 def step(s, world, actions, rewards, scratch):
     """Predators hit, then all but caught prey move."""
-    draw, predators = integer(s, 2 * LOTS), world.sizes[PREDATOR]
+    draw, predators = integer(s, LOTS), world.sizes[PREDATOR]
     for k in range(slots(world)):
         scratch.act[k] = actions.predator[k].act if k < predators else actions.prey[k - predators].act
     strike(s, world, scratch)

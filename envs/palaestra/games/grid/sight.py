@@ -15,7 +15,6 @@ WIDEST = 13
 """Cells of a side of the widest window."""
 TEAMMATE, OPPONENT = 1, 3
 """Channels of a window; the next one holds the hit points."""
-FAR_KEY = 1 << 40
 BOXES = 16
 STATE_SIZE = 3 + 2 * BOXES * BOXES
 
