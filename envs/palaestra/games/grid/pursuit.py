@@ -250,10 +250,19 @@ def script(s, world, slot, which, actions, scratch):
 
 def check_room(prey: int, options: Mapping[str, Any]) -> int:
     """Refuses agents that fill more than a half of the map, by ValueError."""
-    room = options["map_size"] ** 2 // 2 - options["predators"]
-    if prey > room:
-        raise ValueError(f"map_size={options['map_size']} has room for {room} prey besides the predators, got {prey}")
+    size, predators = options["map_size"], options["predators"]
+    if prey + predators > size**2 // 2:
+        raise ValueError(
+            f"map_size={size} has room for {size**2 // 2} agents, got {predators} predators and {prey} prey"
+        )
     return prey
+
+
+def check_need(need: int, options: Mapping[str, Any]) -> int:
+    """Refuses more hits than there are predators, by ValueError."""
+    if need > options["predators"]:
+        raise ValueError(f"need={need} is more than predators={options['predators']}: no prey could be caught")
+    return need
 
 
 @with_options(
@@ -262,7 +271,7 @@ def check_room(prey: int, options: Mapping[str, Any]) -> int:
     Option("prey", 50, "how many there are", low=1, high=MOST, check=check_room),
     VIEW,
     RADIUS,
-    Option("need", 1, "hits in one decision that catch a prey", low=1, high=8),
+    Option("need", 1, "hits in one decision that catch a prey", low=1, high=8, check=check_need),
     Option("returns", False, "whether a caught prey comes back elsewhere"),
     TIES,
     REWARD,
