@@ -139,6 +139,11 @@ def test_blue_starts_as_the_mirror_image_of_red_and_nobody_in_the_middle(size: i
         assert (rows.min(), rows.max(), columns.min(), columns.max()) == (0, size - 1, 0, middle[0] - 1)
 
 
+def test_a_started_match_says_how_many_there_are():
+    sim = fight(12, 5)
+    assert (sim.info["red_left"][0], sim.info["blue_left"][0]) == (12, 5)
+
+
 def test_the_rest_of_a_larger_army_starts_in_its_half():
     for red, blue in ((12, 1), (1, 12)):
         places = cells(fight(red, blue))

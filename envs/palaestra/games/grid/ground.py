@@ -33,6 +33,7 @@ DIAGONAL = (
 FAR = tuple((f"2 {name}", (2 * row, 2 * column)) for name, (row, column) in NEAR)
 """Names of the ways of an agent, and rows and columns ahead."""
 LOTS = 2**32
+"""How many draws of lots there are."""
 
 
 class Alternatives(NamedTuple):
@@ -88,7 +89,7 @@ def alternatives(moves: tuple, hits: tuple) -> Alternatives:
 def choice_of(moves: tuple, hits: tuple) -> Choice:
     """The choice of an agent that has these named moves and hits."""
     words = ("stay", *(f"move {name}" for name, _ in moves), *(f"hit {name}" for name, _ in hits))
-    return Choice("act", len(words), words, "a cell to move to, or one to hit")
+    return Choice("act", len(words), words, "a cell to move to, or one to hit" if hits else "a cell to move to")
 
 
 # ------------------------------------------------------------------------------------------------------------- options

@@ -6,14 +6,21 @@ A pursuit of many agents after the one of MAgent (Zheng et al., "MAgent: a many-
 AAAI 2018). Predators move one cell along rows and columns, prey are faster: they may move diagonally too. In each
 decision, in this order:
 
-1. Each predator hits whom it chose where that one *stands*, before anyone moves. A prey that `need` predators hit in
-   the same decision is caught. A caught prey leaves, or with ``returns=True`` comes back in another free cell.
+1. Each predator hits whom it chose where that one *stands*, before anyone moves. A prey that at least `need` predators
+   hit in the same decision is caught; fewer hits change nothing. A caught prey does not move.
 2. The others move to cells that were free before the decision. Of several that want the same cell one gets it, drawn
-   with equal chances (``ties="lots"``), or none (``ties="nobody"``).
+   with equal chances (``ties="lots"``), or none (``ties="nobody"``). The others stay.
+3. A caught prey has left, or with ``returns=True`` comes back in a cell that is free now, all as likely.
 
-An agent may move to a free cell, and a predator may hit a prey in one of the 8 cells around it; the mask says what it
-may. Where agents see less far than they must agree, what neighbours know decides: the presets ``-Blind`` and
-``-BlindEasy`` show two cells to each side and list the nearest teammates within 14 and 10.
+An agent stays or moves to a free cell, or a predator hits a prey in one of the 8 cells around it; the mask says what it
+may. The presets ``-Blind`` and ``-BlindEasy`` need several predators at once, but show two cells to each side. What the
+nearest teammates within 14 and 10 cells know decides there.
+
+The scripts know where everybody is. Predators: ``"rush"`` goes to the nearest prey and hits the first that it can, in
+the order of the actions. ``"focus"`` goes there too, but hits only prey that as many as needed can hit, of these the
+one that most can hit. ``"hold_line"`` goes to the column at a quarter of the map. ``"wander"`` moves at random and hits
+the first. ``"flee"`` is as ``"rush"``. Prey: ``"flee"`` goes away from the nearest predator, ``"wander"`` moves at
+random, ``"rush"`` and ``"focus"`` go to the nearest predator, ``"hold_line"`` to that column.
 
 ## Action Space
 
@@ -25,11 +32,12 @@ may. Where agents see less far than they must agree, what neighbours know decide
 
 <!-- table: observation -->
 
+In the middle of its window an agent sees itself, as a teammate. Shares in `own` are rounded up.
 ``observation="windows"`` shows `own` and `window` alone, as one row of bytes, ``observation="entities"`` the nearest
-agents of both teams as real numbers. A number in `neighbours` is the row of the teammate in arrays of the own team;
-the nearest come first, by squared distance, then by number; beyond the last it is -1. `own`, `window` and both lists of
-the caught are zero. All agents have all of their hit points. The state for central critics has, besides the living and
-the time, the agents of either team in 16 x 16 boxes of the map.
+agents of both teams within `radius`, whatever the `view`, as real numbers. A number in `neighbours` is the row of the
+teammate in arrays of the own team; the nearest come first, by squared distance, then by number; beyond the last it is
+-1. `own`, `window` and both lists of the caught are zero. All agents have all of their hit points. The state for
+central critics has, besides the living and the time, the agents of either team in 16 x 16 boxes of the map.
 
 ## Rewards
 
