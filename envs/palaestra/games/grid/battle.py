@@ -7,9 +7,9 @@ AAAI 2018) in MAgent2: its hit points, damage, moves and pay. Here no team goes 
 
 In each decision, in this order:
 
-1. Each agent hits whom it chose where that one *stands*, before anyone moves. All have 10 hit points
-   at the start, and a hit takes `damage` tenths of one. Agents without hit points leave, also those that have hit
-   somebody in this decision.
+1. Each agent hits whom it chose where that one *stands*, before anyone moves. All have 10 hit points at the start,
+   and a hit takes `damage` tenths of one. Agents without hit points leave, also those that have hit somebody in this
+   decision.
 2. The living recover `recovery` tenths, but have no more than 10.
 3. The living move to cells that were free before the decision, up to two cells far; who stands between is passed. Of
    several that want the same cell one gets it, drawn with equal chances (``ties="lots"``), or none
@@ -35,18 +35,20 @@ team can play the other.
 
 In the middle of its window an agent sees itself, as a teammate. Shares in `own` are rounded up.
 ``observation="windows"`` shows `own` and `window` alone, as one row of bytes, ``observation="entities"`` the nearest
-agents of both teams within `radius`, whatever the `view`, as real numbers. A number in `neighbours` is the row of the
-teammate in arrays of the own team; the nearest come first, by squared distance, then by number; beyond the last it is
--1. `own`, `window` and both lists of the dead are zero. The state for central critics has, besides the living and the
-time, the hit points of either team in 16 x 16 boxes of the map, not mirrored; an agent that has all of its own counts
-1.
+agents of both teams within `radius`, whatever the `view`, as real numbers.
+
+A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
+distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of the dead are
+zero.
+
+The state for central critics has, besides the living and the time, the hit points of either team in 16 x 16 boxes of
+the map, not mirrored; 1 is all of an agent.
 
 ## Rewards
 
 ``reward="magent"``: each living agent gets `step_reward` in each decision, `hit_reward` for a hit, and `death_reward`
 when it leaves. `kill_reward` is divided among all who hit the one that leaves in that decision. Who leaves is paid for
-its last hit too; to win is not paid. MAgent2 pays a hit 0.2 and takes 0.1 for the
-attempt; here an attempt always hits.
+its last hit too; to win is not paid. MAgent2 pays a hit 0.2 and takes 0.1 for the attempt; here an attempt always hits.
 
 ``reward="sparse"``: +1 to the team that has won, -1 to the other, when the match ends; nothing for a draw.
 

@@ -34,10 +34,14 @@ random, ``"rush"`` and ``"focus"`` go to the nearest predator, ``"hold_line"`` t
 
 In the middle of its window an agent sees itself, as a teammate. Shares in `own` are rounded up.
 ``observation="windows"`` shows `own` and `window` alone, as one row of bytes, ``observation="entities"`` the nearest
-agents of both teams within `radius`, whatever the `view`, as real numbers. A number in `neighbours` is the row of the
-teammate in arrays of the own team; the nearest come first, by squared distance, then by number; beyond the last it is
--1. `own`, `window` and both lists of the caught are zero. All agents have all of their hit points. The state for
-central critics has, besides the living and the time, the agents of either team in 16 x 16 boxes of the map.
+agents of both teams within `radius`, whatever the `view`, as real numbers.
+
+A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
+distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of those who
+have left are zero.
+
+All agents have all of their hit points. The state for central critics has, besides the living and the time, how many
+agents of either team are in 16 x 16 boxes of the map.
 
 ## Rewards
 
