@@ -70,12 +70,6 @@ def test_each_hit_costs_and_each_predator_that_has_hit_a_caught_prey_is_paid():
     assert not sim.rewards.any()
 
 
-def test_pay_is_a_parameter():
-    pay = {"hit_reward": 3, "catch_reward": 10, "caught_reward": -7}
-    sim = go(place(hunt(1, 2, parameters=pay), (5, 5), (5, 6), (9, 9)), predator_0="hit ahead")
-    assert sim.rewards[0].tolist() == [13, -7, 0]
-
-
 def test_sparse_pursuits_pay_all_predators_and_all_prey_for_each_catch():
     sim = place(hunt(2, 3, reward="sparse"), (5, 5), (9, 8), (5, 6), (9, 9), (12, 12))
     go(sim, predator_0="hit ahead")
