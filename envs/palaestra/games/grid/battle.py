@@ -317,7 +317,7 @@ def game(options: Any) -> Game:
     observation = observation_of(options.view)
     numbers = options.numbers
     world = World(
-        size, np.array([red, blue]), 1, ways, ways, options.view, options.radius, numbers.ties, numbers.reward
+        size, np.array([red, blue], np.int64), 1, ways, ways, options.view, options.radius, numbers.ties, numbers.reward
     )
     return Game(
         name="GridBattle",

@@ -296,7 +296,7 @@ def game(options: Any) -> Game:
     windows = (OWN, window_field(options.view))
     world = World(
         size,
-        np.array([predators, prey]),
+        np.array([predators, prey], np.int64),
         0,
         alternatives(NEAR, AROUND),
         alternatives(AROUND, ()),
