@@ -108,24 +108,12 @@ def test_an_agent_owns_what_it_got(env: GameParallelEnv):
         kept = [(array, array.tobytes()) for array in own]
 
 
-class Name(str):
-    """A name that counts how often it is compared with another."""
-
-    comparisons = 0
-
-    def __eq__(self, other: object) -> bool:
-        Name.comparisons += 1
-        return str.__eq__(self, other)
-
-    __hash__ = str.__hash__
-
-
 def test_an_agents_action_is_not_looked_for_among_those_of_all_others(rules: Any, monkeypatch: pytest.MonkeyPatch):
     env = GameParallelEnv(rules(crowd.battle(30, 30, 20), autoreset_mode="off"))
     env.reset(seed=0)
-    monkeypatch.setattr(Name, "comparisons", 0)
-    env.step({Name(agent): 0 for agent in env.agents})
-    assert Name.comparisons < 10 * len(env.agents)
+    monkeypatch.setattr(crowd.Name, "comparisons", 0)
+    env.step({crowd.Name(agent): 0 for agent in env.agents})
+    assert crowd.Name.comparisons < 10 * len(env.agents)
 
 
 def forty(rules: Any, **changes: Any) -> GameParallelEnv:
