@@ -295,7 +295,10 @@ class GameParallelEnv(RuleAttributes, ParallelEnv):
                 raise KeyError(f"{agent!r} is no agent: possible_agents are {', '.join(self.possible_agents)}")
             if type(action) in PLAIN_INTEGERS and agent in one_word:
                 column, choice = one_word[agent]
-                write_choice(memory, column, action, choice)
+                try:
+                    memory[column] = action
+                except (OverflowError, ValueError):
+                    write_choice(memory, column, action, choice)  # says what is wrong
             else:
                 self.agent_ios[agent].write_one(action)
         if len(actions) < len(agents):
