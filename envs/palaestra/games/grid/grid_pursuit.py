@@ -78,7 +78,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.game import TERMINATED, Field, Game, Option, Parameter, Representation, Role, integer, with_options
-from palaestra.games.grid.ground import (
+from palaestra.games.grid.grid_ground import (
     DIAGONAL,
     LOTS,
     MAP_SIZE,
@@ -104,9 +104,9 @@ from palaestra.games.grid.ground import (
     take_away,
     write_legal,
 )
-from palaestra.games.grid.scripts import NAMES, choose
-from palaestra.games.grid.scripts import plan as plan_of_script
-from palaestra.games.grid.sight import (
+from palaestra.games.grid.grid_scripts import NAMES, choose
+from palaestra.games.grid.grid_scripts import plan as plan_of_script
+from palaestra.games.grid.grid_sight import (
     OWN,
     SEEN_ENTITIES,
     STATE_SIZE,
@@ -118,7 +118,7 @@ from palaestra.games.grid.sight import (
     write_sight,
     write_window,
 )
-from palaestra.games.grid.sight import global_state as state_of_both
+from palaestra.games.grid.grid_sight import global_state as state_of_both
 
 PREDATOR, PREY = 0, 1
 ALL_CAUGHT = 2
@@ -345,8 +345,8 @@ def game(options: Any) -> Game:
         world=world,
         zero_sum=options.reward == "sparse",
         determinism="cross-platform",
-        render="palaestra.games.grid.picture:draw",
-        render_text="palaestra.games.grid.picture:write",
-        click="palaestra.games.grid.picture:click",
+        render="palaestra.games.grid.grid_picture:draw",
+        render_text="palaestra.games.grid.grid_picture:write",
+        click="palaestra.games.grid.grid_picture:click",
         default_opponent="wander" if options.returns else "flee",
     )

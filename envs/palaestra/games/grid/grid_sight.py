@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from palaestra.game import Field, Table
-from palaestra.games.grid.ground import FULL, LARGEST, MOST, NOBODY, member, side_of, slots
+from palaestra.games.grid.grid_ground import FULL, LARGEST, MOST, NOBODY, member, side_of, slots
 
 NEIGHBOURS, ENTITIES = 8, 16
 WIDEST = 13
