@@ -271,6 +271,7 @@ def view_of(sim: Any, lane: int) -> Any:
     return AgentIO(sim, (0,)).agent_view(lane)
 
 
+@long_without_the_compiler
 @pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000, "split": None}])
 def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
     """Yes as often as no; who is older has the earlier year."""
