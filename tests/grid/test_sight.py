@@ -154,21 +154,27 @@ def compare(sim: Simulation) -> None:
             np.testing.assert_array_equal(seen["offsets"], offsets[:, of_role])
 
 
-def play(id: str, room: tuple[int, int], crowd: bool, decisions: int, **keywords: Any) -> None:
+def play(id: str, room: tuple[int, int], crowd: bool, decisions: int, lanes: int = LANES, **keywords: Any) -> None:
     """Compares so many decisions of matches; each round of them has other players."""
     first, second, size, view, radius = SIZES[room][crowd]
     teams = {"red": first, "blue": second} if id == BATTLE else {"predators": first, "prey": second}
     assert class_of(max(first, second), size) == room
-    sim = registry.make_batch(id, LANES, map_size=size, view=view, radius=radius, **teams, **keywords)
-    for number in range(-(-decisions // LANES // ROUND)):
+    sim = registry.make_batch(id, lanes, map_size=size, view=view, radius=radius, **teams, **keywords)
+    for number in range(-(-decisions // lanes // ROUND)):
         for team, player in zip(sim.game.teams, PLAYERS[id][number % 3], strict=True):
             sim.set_opponent(team, player)
         sim.reset(seed=number)
         compare(sim)
-        for _ in range(min(ROUND, decisions // LANES)):
+        for _ in range(min(ROUND, decisions // lanes)):
             sim.step()
             compare(sim)
     sim.close()
+
+
+@pytest.mark.jitless
+@pytest.mark.parametrize("id", [BATTLE, PURSUIT])
+def test_without_a_compiler_too(id: str):
+    play(id, (16, 64), False, 16, lanes=4, compiled=False)
 
 
 @pytest.mark.check
