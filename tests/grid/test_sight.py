@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from grid.grids import words_of
 
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
@@ -31,11 +32,6 @@ LANES, ROUND = 16, 64
 def of_roles(sim: Simulation, arrays: Any) -> list[np.ndarray]:
     """An array of each role."""
     return [arrays[role.name] for role in sim.game.roles] if isinstance(arrays, dict) else [arrays]
-
-
-def words_of(role: Any) -> tuple[str, ...]:
-    """The alternatives of an agent."""
-    return role.action[0].meanings
 
 
 class Definition:
@@ -111,7 +107,7 @@ class Definition:
         rows = np.stack([there, mates & there, offsets[..., 0], offsets[..., 1], shares * there], axis=3)
         return (rows * self.alive[:, :, None, None]).reshape(*self.row.shape, -1)
 
-    def mask(self, words: tuple[str, ...]) -> np.ndarray:
+    def mask(self, words: list[str]) -> np.ndarray:
         cells = np.full((len(self.row), self.world.size + 4, self.world.size + 4), -1)
         cells[:, 2:-2, 2:-2] = 0
         lane, k = np.nonzero(self.alive)

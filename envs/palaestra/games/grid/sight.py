@@ -38,7 +38,7 @@ OWN = Field(
     0,
     LARGEST,
     "1",
-    "own hit points, living teammates and opponents, and time, each in % of all there were; row; columns ahead",
+    "own hit points, living of the own team and of the other, and time, each in % of all; row; column, counted ahead",
     "u1",
 )
 
