@@ -119,8 +119,9 @@ from palaestra.games.grid.grid_sight import (
     OWN,
     SEEN_ENTITIES,
     STATE_SIZE,
+    draw_maps,
     observation_of,
-    sort_by_row,
+    sort_by_cell,
     window_field,
     write_entities,
     write_own,
@@ -235,7 +236,8 @@ def legal(s, world, mask):
 
 def observe(s, world, observations, scratch):
     """Own numbers, window and lists of each living agent."""
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             write_sight(s, world, k, observations.soldier[k], scratch)
@@ -243,7 +245,7 @@ def observe(s, world, observations, scratch):
 
 def observe_windows(s, world, observations, scratch):
     """Own numbers and window."""
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             write_own(s, world, k, observations.soldier[k].own)
@@ -252,7 +254,7 @@ def observe_windows(s, world, observations, scratch):
 
 def observe_entities(s, world, observations, scratch):
     """The nearest agents."""
-    sort_by_row(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             write_entities(s, world, k, observations.soldier[k], scratch)

@@ -110,8 +110,9 @@ from palaestra.games.grid.grid_sight import (
     OWN,
     SEEN_ENTITIES,
     STATE_SIZE,
+    draw_maps,
     observation_of,
-    sort_by_row,
+    sort_by_cell,
     window_field,
     write_entities,
     write_own,
@@ -210,7 +211,8 @@ def legal(s, world, mask):
 def observe(s, world, observations, scratch):
     """Own numbers, window and lists of each living agent."""
     predators = world.sizes[PREDATOR]
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             seen = observations.predator[k] if k < predators else observations.prey[k - predators]
@@ -220,7 +222,7 @@ def observe(s, world, observations, scratch):
 def observe_windows(s, world, observations, scratch):
     """Own numbers and window."""
     predators = world.sizes[PREDATOR]
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             seen = observations.predator[k] if k < predators else observations.prey[k - predators]
@@ -231,7 +233,7 @@ def observe_windows(s, world, observations, scratch):
 def observe_entities(s, world, observations, scratch):
     """The nearest agents."""
     predators = world.sizes[PREDATOR]
-    sort_by_row(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             seen = observations.predator[k] if k < predators else observations.prey[k - predators]

@@ -8,13 +8,27 @@ from __future__ import annotations
 import numpy as np
 
 from palaestra.game import Field, Table
-from palaestra.games.grid.grid_ground import FULL, LARGEST, MOST, NOBODY, member, side_of, slots
+from palaestra.games.grid.grid_ground import (
+    CHANNELS,
+    FARTHEST,
+    FREE,
+    FULL,
+    LARGEST,
+    MOST,
+    NOBODY,
+    STRIDE,
+    member,
+    occupant,
+    side_of,
+    slots,
+)
 
 NEIGHBOURS, ENTITIES = 8, 16
-WIDEST = 13
+WIDEST = 2 * FARTHEST + 1
 """Cells of a side of the widest window."""
 TEAMMATE, OPPONENT = 1, 3
 """Channels of a window; the next one holds the hit points."""
+FAR_KEY = 2**31 - 1
 BOXES = 16
 STATE_SIZE = 3 + 2 * BOXES * BOXES
 
@@ -34,13 +48,13 @@ def window_field(view: int) -> Field:
     side = 2 * view + 1
     return Field(
         "window",
-        (side, side, 5),
+        (side, side, CHANNELS),
         0,
         100,
         "%",
         "cells around, rows downwards, columns ahead: wall, teammate, its hit points, opponent, its hit points",
         "u1",
-        capacity=(WIDEST, WIDEST, 5),
+        capacity=(WIDEST, WIDEST, CHANNELS),
     )
 
 
@@ -74,33 +88,57 @@ SEEN_ENTITIES = (
 # ------------------------------------------------------------------------------------------------------------- observe
 
 
-def sort_by_row(s, world, scratch):
-    """Writes the living agents row by row into ``scratch.order``; those of row r begin at ``scratch.first[r]``."""
-    first, order, agents = scratch.first, scratch.order, slots(world)
-    for r in range(world.size + 2):
-        first[r] = 0
-    for k in range(agents):
+def draw_maps(s, world, scratch):
+    """Draws the map as each team sees it, with walls around: a window is a part of it."""
+    view, size, full = world.sight, world.size, CHANNELS * (world.size + 2 * world.sight)
+    for team in range(2):
+        for row in range(size + 2 * view):
+            line = scratch.maps[team, row]
+            line[:full] = 0
+            if view <= row < view + size:
+                line[: CHANNELS * view : CHANNELS] = 100
+                line[CHANNELS * (view + size) : full : CHANNELS] = 100
+            else:
+                line[:full:CHANNELS] = 100
+    for k in range(slots(world)):
         if s.alive[k]:
-            first[s.row[k] + 2] += 1
-    for r in range(2, world.size + 2):
-        first[r] += first[r - 1]
-    for k in range(agents):
-        if s.alive[k]:
-            index = first[s.row[k] + 1]
-            order[index] = k
-            scratch.columns[index] = s.column[k]
-            first[s.row[k] + 1] += 1
+            for team in range(2):
+                line = scratch.maps[team, s.row[k] + view]
+                at = CHANNELS * (columns_ahead(world, team, s.column[k]) + view)
+                at += TEAMMATE if s.team[k] == team else OPPONENT
+                line[at] = 100
+                line[at + 1] = s.hit_points[k]
+
+
+def columns_ahead(world, team, column):
+    """A column in the frame of a team."""
+    return world.size - 1 - column if world.mirrored and team == 1 else column
+
+
+def sort_by_cell(s, world, scratch):
+    """Writes the living of each team into ``scratch.order``, row by row.
+
+    ``scratch.before`` is how many of the team are before a cell.
+    """
+    before, order, second, both = scratch.before, scratch.order, 0, 0
+    for row in range(world.size):
+        for column in range(world.size + 1):
+            there = occupant(s, row, column)
+            before[0, row, column], before[1, row, column] = both - second, second
+            order[0, both - second] = order[1, second] = max(there, 1) - 1
+            both += there > FREE
+            second += there > world.sizes[0]
 
 
 def write_own(s, world, k, own):
     """Writes the numbers of the agent itself."""
-    team, size = s.team[k], world.size
+    team = s.team[k]
     own[0] = s.hit_points[k]
     own[1] = percent(s.left[team], world.sizes[team])
     own[2] = percent(s.left[1 - team], world.sizes[1 - team])
     own[3] = percent(s.steps, s.parameters.horizon)
     own[4] = s.row[k]
-    own[5] = s.column[k] if side_of(s, world, k) > 0 else size - 1 - s.column[k]
+    own[5] = columns_ahead(world, team, s.column[k])
 
 
 def percent(part, whole):
@@ -108,61 +146,51 @@ def percent(part, whole):
     return (100 * np.int64(part) + np.int64(whole) - 1) // np.int64(whole)
 
 
-def write_walls(s, world, k, window):
-    """Writes the cells beyond the map."""
-    view, size, row = world.sight, world.size, s.row[k]
-    column = s.column[k] if side_of(s, world, k) > 0 else size - 1 - s.column[k]
-    left, right = view - column, size + view - column
-    for a in range(2 * view + 1):
-        if not 0 <= row + a - view < size:
-            for b in range(2 * view + 1):
-                window[a, b, 0] = 100
-        else:
-            for b in range(left):
-                window[a, b, 0] = 100
-            for b in range(right, 2 * view + 1):
-                window[a, b, 0] = 100
-
-
 def write_window(s, world, k, window, scratch):
-    """Writes the cells around an agent."""
-    view, side, team, row, column = world.sight, side_of(s, world, k), s.team[k], s.row[k], s.column[k]
-    write_walls(s, world, k, window)
-    above = row - view if row > view else 0
-    below = row + view + 1 if row + view + 1 < world.size else world.size
-    for index in range(scratch.first[above], scratch.first[below]):
-        ahead = side * (scratch.columns[index] - column)
-        if -view <= ahead <= view:
-            j = scratch.order[index]
-            cell = window[s.row[j] - row + view, ahead + view]
-            channel = TEAMMATE if s.team[j] == team else OPPONENT
-            cell[channel] = 100
-            cell[channel + 1] = s.hit_points[j]
+    """Writes the cells around an agent; unsigned indices let it copy many bytes at a time."""
+    team, row, side = s.team[k], np.uint64(s.row[k]), np.uint64(2 * world.sight + 1)
+    cells, pitch = window.flat, np.uint64(window.shape[1] * CHANNELS)
+    first = np.uint64(CHANNELS * columns_ahead(world, team, s.column[k]))
+    for a in range(side):
+        line, start = scratch.maps[team, row + np.uint64(a)], pitch * np.uint64(a)
+        for b in range(np.uint64(CHANNELS) * side):
+            cells[start + np.uint64(b)] = line[first + np.uint64(b)]
 
 
 def find_nearest(s, world, k, most, teammates, scratch):
-    """Sorts the nearest agents within the radius into ``scratch.key``; returns how many there are, at most ``most``.
+    """Sorts the agent itself and the nearest within the radius into ``scratch.key[1:]``; returns how many, without it.
 
-    A key is the squared distance times 4,096, plus the slot. ``teammates`` leaves opponents out.
+    A key is the squared distance times 4,096, plus the slot. ``teammates`` leaves opponents out. Minima and maxima in
+    place of comparisons leave a processor nothing to guess.
     """
-    radius, team, row, column, found = world.radius, s.team[k], s.row[k], s.column[k], 0
-    key = scratch.key
-    above = row - radius if row > radius else 0
-    below = row + radius + 1 if row + radius + 1 < world.size else world.size
-    for index in range(scratch.first[above], scratch.first[below]):
-        across = scratch.columns[index] - column
-        j = scratch.order[index]
-        if -radius <= across <= radius and j != k and (not teammates or s.team[j] == team):
-            down = np.int64(s.row[j] - row)
-            own = (down * down + across * across) * 4096 + j
-            if found < most or own < key[most - 1]:
-                place = found if found < most else most - 1
-                while place > 0 and key[place - 1] > own:
-                    key[place] = key[place - 1]
-                    place -= 1
-                key[place] = own
-                if found < most:
-                    found += 1
+    row, column, key, found = s.row[k], s.column[k], scratch.key, 0
+    for team in range(2):
+        if team == s.team[k] or not teammates:
+            found = find_near(s, world, k, team, found, scratch)
+    key[0] = -1
+    for n in range(1, most + 2):
+        key[n] = FAR_KEY
+    for n in range(found):
+        j = scratch.near[n]
+        down, across = np.int64(s.row[j]) - row, np.int64(s.column[j]) - column
+        own = (down * down + across * across) * 4096 + j
+        for place in range(most + 1, 0, -1):
+            key[place] = min(key[place], max(key[place - 1], own))
+    return min(found - 1, most)
+
+
+def find_near(s, world, k, team, found, scratch):
+    """Adds the agents of a team within the radius to the ``found`` of ``scratch.near``; returns how many there are."""
+    row, column, radius, size = s.row[k], s.column[k], world.radius, world.size
+    before, order, near = scratch.before[team], scratch.order[team], scratch.near
+    left, right = max(column - radius, 0), min(column + radius + 1, size)
+    for there in range(max(row - radius, 0), min(row + radius + 1, size)):
+        first, count = before[there, left], before[there, right] - before[there, left]
+        for n in range(STRIDE):  # more than there are, mostly; the next row overwrites them
+            near[found + n] = order[first + n]
+        for n in range(STRIDE, count):
+            near[found + n] = order[first + n]
+        found += count
     return found
 
 
@@ -171,7 +199,7 @@ def write_lists(s, world, k, seen, scratch):
     found, side = find_nearest(s, world, k, NEIGHBOURS, True, scratch), side_of(s, world, k)
     for n in range(NEIGHBOURS):
         if n < found:
-            j = scratch.key[n] & 4095
+            j = scratch.key[n + 2] & 4095
             seen.neighbours[n] = member(s, world, j)
             seen.offsets[n, 0] = s.row[j] - s.row[k]
             seen.offsets[n, 1] = side * (s.column[j] - s.column[k])
@@ -191,7 +219,7 @@ def write_entities(s, world, k, seen, scratch):
     write_own(s, world, k, seen.own)
     side = side_of(s, world, k)
     for n in range(find_nearest(s, world, k, ENTITIES, False, scratch)):
-        j, entity = scratch.key[n] & 4095, seen.entities[n]
+        j, entity = scratch.key[n + 2] & 4095, seen.entities[n]
         entity.there = 1.0
         entity.teammate = s.team[j] == s.team[k]
         entity.offset[0] = s.row[j] - s.row[k]
