@@ -165,7 +165,7 @@ def play_at(sim: Any, decisions: int, players: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("make", [fight, hunt])
 @pytest.mark.parametrize(
-    ("agents", "size"), [pytest.param(*s, marks=pytest.mark.check) if s[0] > 17 else s for s in SIZES]
+    ("agents", "size"), [pytest.param(*s, marks=pytest.mark.slow) if s[0] > 17 else s for s in SIZES]
 )
 def test_never_two_agents_in_a_cell_and_no_index_beyond_the_map_at_the_limits_of_each_class(
     make: Any, agents: int, size: int
