@@ -93,7 +93,7 @@ class Definition:
     def lists(self) -> tuple[np.ndarray, np.ndarray]:
         slots, there = self.nearest(self.mates, LISTED)
         members = np.where(there, slots - self.team[:, :, None] * self.world.sizes[0], -1)
-        return members * self.alive[:, :, None], self.offsets(slots, there)
+        return members, self.offsets(slots, there)
 
     def offsets(self, slots: np.ndarray, there: np.ndarray) -> np.ndarray:
         ways = [np.take_along_axis(way, slots, 2) for way in (self.down, self.ahead)]

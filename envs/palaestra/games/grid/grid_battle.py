@@ -38,8 +38,8 @@ In the middle of its window an agent sees itself, as a teammate. Shares in `own`
 agents of both teams within `radius`, whatever the `view`, as real numbers.
 
 A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
-distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of the dead are
-zero.
+distance, then by number; beyond the last, numbers are -1 and offsets 0. The dead see zeros and have no
+neighbours.
 
 The state for central critics has, besides the living and the time, the hit points of either team in 16 x 16 boxes of
 the map, not mirrored; 1 is all of an agent.
@@ -239,8 +239,7 @@ def observe(s, world, observations, scratch):
     draw_maps(s, world, scratch)
     sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
-        if s.alive[k]:
-            write_sight(s, world, k, observations.soldier[k], scratch)
+        write_sight(s, world, k, observations.soldier[k], scratch)
 
 
 def observe_windows(s, world, observations, scratch):

@@ -37,8 +37,8 @@ In the middle of its window an agent sees itself, as a teammate. Shares in `own`
 agents of both teams within `radius`, whatever the `view`, as real numbers.
 
 A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
-distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of those who
-have left are zero.
+distance, then by number; beyond the last, numbers are -1 and offsets 0. Who has left sees zeros and has
+no neighbours.
 
 All agents have all of their hit points. The state for central critics has, besides the living and the time, how many
 agents of either team are in 16 x 16 boxes of the map.
@@ -214,9 +214,8 @@ def observe(s, world, observations, scratch):
     draw_maps(s, world, scratch)
     sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
-        if s.alive[k]:
-            seen = observations.predator[k] if k < predators else observations.prey[k - predators]
-            write_sight(s, world, k, seen, scratch)
+        seen = observations.predator[k] if k < predators else observations.prey[k - predators]
+        write_sight(s, world, k, seen, scratch)
 
 
 def observe_windows(s, world, observations, scratch):

@@ -208,10 +208,14 @@ def write_lists(s, world, k, seen, scratch):
 
 
 def write_sight(s, world, k, seen, scratch):
-    """Writes what an agent sees: own numbers, window and lists."""
-    write_own(s, world, k, seen.own)
-    write_window(s, world, k, seen.window, scratch)
-    write_lists(s, world, k, seen, scratch)
+    """Writes what an agent sees: own numbers, window and lists; the dead have no neighbours and see nothing else."""
+    if s.alive[k]:
+        write_own(s, world, k, seen.own)
+        write_window(s, world, k, seen.window, scratch)
+        write_lists(s, world, k, seen, scratch)
+    else:
+        for n in range(NEIGHBOURS):
+            seen.neighbours[n] = NOBODY
 
 
 def write_entities(s, world, k, seen, scratch):
