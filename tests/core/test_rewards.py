@@ -8,6 +8,8 @@ from games import orchard, size_game
 from games.orchard import started
 from games.play import idle_actions, simulation
 
+from palaestra.core.run.arrays import summed
+
 pytestmark = pytest.mark.jitless
 
 
@@ -71,3 +73,10 @@ def test_an_agent_that_left_is_paid_for_that_decision_and_no_longer():
     assert sim.agent_terminated[0].tolist() == [False, True, False, False, False]
     paid(sim)
     assert sim.rewards[0, 1] == 0.0
+
+
+def test_the_sum_of_a_large_team_does_not_depend_on_the_number_of_lanes():
+    rewards = np.random.default_rng(0).normal(size=(64, 162)).astype(np.float32)
+    one_by_one = np.concatenate([summed(rewards[k : k + 1]) for k in range(64)])
+    np.testing.assert_array_equal(one_by_one, summed(rewards))
+    np.testing.assert_array_equal(one_by_one, summed(np.asfortranarray(rewards)))

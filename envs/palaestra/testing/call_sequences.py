@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from palaestra.core.run.arrays import summed
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.testing.drawn import Draw
 from palaestra.testing.harness import CheckError, require
@@ -370,7 +371,7 @@ class Episode:
         for team, slots in whole.game.teams.items():
             paid = whole.team_rewards(team)
             members = whole.rewards[:, list(slots)]
-            expected = members.sum(axis=1) if whole.game.reward == "agent" else members[:, 0]
+            expected = summed(members) if whole.game.reward == "agent" else members[:, 0]
             if not np.array_equal(paid, expected):
                 self._fail(f"team_rewards({team!r}) is {paid}, not {expected}")
             python = np.zeros(self.n, np.bool_)

@@ -25,6 +25,7 @@ from palaestra.core.faces.masks import NO_CHOICES
 from palaestra.core.faces.reset_arguments import check_options
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.rng import check_seed
+from palaestra.core.run.arrays import summed
 from palaestra.core.run.simulation import Simulation
 
 
@@ -145,7 +146,7 @@ class GameEnv(RuleAttributes, gymnasium.Env):
             self.render()
         return (
             self._observe(),
-            float(sim.rewards[0, self._own].sum()) if self._adds_up else sim.rewards.item(0, self._slot),
+            summed(sim.rewards[:, self._own]).item(0) if self._adds_up else sim.rewards.item(0, self._slot),
             terminated,
             truncated,
             self._info(terminated or truncated),

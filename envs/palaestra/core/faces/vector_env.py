@@ -25,6 +25,7 @@ from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
 from palaestra.core.faces.masks import map_arrays
 from palaestra.core.faces.reset_arguments import check_options, seed_some
 from palaestra.core.faces.screen import LIST, check_render_mode, render_modes
+from palaestra.core.run.arrays import summed
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
 
@@ -177,7 +178,7 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
         which = None if options is None else check_options(sim, options, ("step_mask",), "step").get("step_mask")
         self.agent_io.write(actions, which)
         sim.step() if which is None else sim.step(lanes=which)
-        rewards = sim.rewards[:, self._own].sum(axis=1) if self._adds_up else sim.rewards[:, self._slot]
+        rewards = summed(sim.rewards[:, self._own]) if self._adds_up else sim.rewards[:, self._slot]
         terminated, truncated = sim.terminated, sim.truncated
         over = terminated | truncated
         ends = bool(over.any())

@@ -20,6 +20,11 @@ Lanes = np.ndarray | slice
 """Indices, a bool mask ``[N]`` or a slice."""
 
 
+def summed(rewards: np.ndarray) -> np.ndarray:
+    """Sums of rewards of members ``[N, k]``, in the order of slots: they do not depend on the number of lanes."""
+    return rewards.cumsum(axis=1, dtype=rewards.dtype)[:, -1]
+
+
 class Arrays:
     """The arrays of a simulation; their attributes are described in `palaestra.core.run.simulation.Simulation`."""
 

@@ -23,7 +23,7 @@ from palaestra.core.contract.keywords import check_count as check_number
 from palaestra.core.contract.keywords import check_word, picked_lanes
 from palaestra.core.contract.rules import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
-from palaestra.core.run.arrays import Arrays, ByRole
+from palaestra.core.run.arrays import Arrays, ByRole, summed
 from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
 from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, exclusive
 from palaestra.core.run.opponent_assignments import OpponentAssignments
@@ -469,7 +469,7 @@ class Simulation(Arrays, Closes, ABC):
         """Reward of a team ``[N]``: the common value of its members, or the sum where each has its own."""
         check_word("team", team, tuple(self.game.teams))
         slots = self.game.teams[team]
-        return self.rewards[:, slots].sum(axis=1) if self.game.reward == "agent" else self.rewards[:, slots[0]]
+        return summed(self.rewards[:, slots]) if self.game.reward == "agent" else self.rewards[:, slots[0]]
 
     # -- what the kinds supply -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 from palaestra.core.faces.agent_io import MASK_KEYS
 from palaestra.core.faces.joint_choices import MOST
 from palaestra.core.faces.masks import split_masks
+from palaestra.core.run.arrays import summed
 from palaestra.game import Choice
 from palaestra.pages import forms_of
 from palaestra.testing.call_sequences import STEPS, Episode, opponent_specs, play_episodes
@@ -306,7 +307,7 @@ def _beside_batch(subject: Subject, mode: str, mask: Any) -> int:
         batch.buffers.action_words[...] = words
         batch.step(lanes=~waiting)
         own = list(vec.agent_io.slots)
-        paid = batch.rewards[:, own].sum(axis=1) if game.reward == "agent" else batch.rewards[:, own[0]]
+        paid = summed(batch.rewards[:, own]) if game.reward == "agent" else batch.rewards[:, own[0]]
         for name, given, wanted in zip(
             ("rewards", "terminated", "truncated"),
             result[1:4],

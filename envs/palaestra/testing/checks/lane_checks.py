@@ -13,6 +13,7 @@ from palaestra.core.compile.batch_loop import OFF, RUNNING
 from palaestra.core.compile.linker import hooks_of
 from palaestra.core.compile.reachable import attributes_in
 from palaestra.core.contract.fields import values_of
+from palaestra.core.run.arrays import summed
 from palaestra.core.run.kernel import lane_arguments
 from palaestra.testing.call_sequences import CALLS, MODES, STEPS, Episode, opponent_specs, play_episodes
 from palaestra.testing.drivers import Driver, EnvDriver, ParallelDriver, VectorDriver, drivers, pay_ends
@@ -188,7 +189,8 @@ def _compare_view(subject: Subject, sim: Any, agent: str, agent_io: Any, given: 
     game = subject.game
     slots = game.teams.get(agent) or (game.agents.index(agent),)
     observation, reward, over, info = given
-    expected = float(sim.rewards[lane, list(slots)].sum() if game.reward == "agent" else sim.rewards[lane, slots[0]])
+    paid = sim.rewards[:, list(slots)]
+    expected = float(summed(paid)[lane] if game.reward == "agent" else paid[lane, 0])
     require(float(reward) == expected, f"{place}: reward {reward} but {expected} in the batch")
     match_over = bool(sim.terminated[lane] or sim.truncated[lane])
     left = agent not in game.teams and bool(sim.agent_terminated[lane, slots[0]])
