@@ -33,6 +33,7 @@ ARGUMENTS = {"independent_ppo": ["4800"], "throw_by_search": ["--rollouts", "100
 SAYS = {
     "add_a_game": "steady won",
     "faces": "ParallelEnv",
+    "grid_battle": "it wins 100% of 64 matches",
     "independent_ppo": "touches a match",
     "pursuit": "optimal: captured in 100.0%",
     "self_play": "generation 4",

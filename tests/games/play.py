@@ -7,9 +7,11 @@ import hashlib
 import importlib
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,14 @@ from palaestra.core.run.physics import PhysicsSimulation
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Choice, Game, Role
 
+ROOT = Path(__file__).resolve().parents[2]
 COMPILED = ("two_team", "two_team_homogeneous", "orchard", "size_game", "body_game", "duel", "pitch")
 """Games of this folder that `make test` compiles beforehand."""
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/")]
-FIRST_OF_FAMILIES = {registry.ROWS[id].family: id for id in reversed(OURS)}.values()
+_WARMED = re.search(r"^TEST_IDS := (.*?)(?<!\\)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+TEST_IDS = [f"palaestra/{name}" for name in re.findall(r"[\w.-]+-v\d+", _WARMED[1] if _WARMED else "")]
+"""Ids that `make test` compiles beforehand."""
+FIRST_OF_FAMILIES = {registry.ROWS[id].family: id for id in reversed(TEST_IDS)}.values()
 
 
 def long_without_the_compiler(test: Callable) -> Callable:

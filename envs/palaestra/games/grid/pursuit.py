@@ -324,5 +324,8 @@ def game(options: Any) -> Game:
         world=world,
         zero_sum=options.reward == "sparse",
         determinism="cross-platform",
+        render="palaestra.games.grid.picture:draw",
+        render_text="palaestra.games.grid.picture:write",
+        click="palaestra.games.grid.picture:click",
         default_opponent="wander" if options.returns else "flee",
     )
