@@ -129,7 +129,7 @@ class Args(LearningArgs):
 
     env_id: str = "palaestra/GridPursuit-Blind-v0"
     team: str = "predator"
-    opponent: str = "flee"
+    opponent: str = "wander"
     algorithm: Literal["ppo", "dqn"] = "ppo"
     messages: Literal["none", "mean", "nvif"] = "nvif"
     offsets: bool = True

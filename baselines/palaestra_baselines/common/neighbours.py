@@ -100,7 +100,7 @@ def gathered(values: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     agents, width = values.shape[-2:]
     rows = values.reshape(-1, width)
     first = torch.arange(0, len(rows), agents).view(*index.shape[:-2], 1, 1)
-    return rows[(first + index).flatten()].view(*index.shape, width)
+    return rows.index_select(0, (first + index).flatten()).view(*index.shape, width)
 
 
 class Exchange(nn.Module):
