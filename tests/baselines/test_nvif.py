@@ -25,7 +25,6 @@ from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Batch, Position, Sequences
 from palaestra_baselines.nvif import (
     BOXES,
-    OPPONENT,
     Args,
     catches_of,
     divergence,
@@ -61,7 +60,7 @@ def test_boxes_tell_where_an_agent_and_its_neighbours_see_opponents():
         for i in range(4):
             near = zip(neighbours[s, i].tolist(), offsets[s, i].tolist(), strict=True)
             for j, (down, across) in [(i, (0, 0)), *((j, cells) for j, cells in near if j >= 0)]:
-                for a, b in window[s, j, :, :, OPPONENT].nonzero().tolist():
+                for a, b in window[s, j, :, :, 3].nonzero().tolist():
                     row, column = math.floor((down + a - 2 + 10) / 3), math.floor((across + b - 2 + 10) / 3)
                     if 0 <= row < BOXES and 0 <= column < BOXES:
                         expected[s, i, row, column] = 1.0
