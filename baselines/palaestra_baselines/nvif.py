@@ -12,9 +12,9 @@ added to their messages. ``--messages none`` exchanges nothing, ``mean`` learns 
     -log p(x_i | z) - w log p(b_i | z) + beta KL(N(mu, sigma^2) || N(0, 1)),    z = mu + sigma epsilon
 
 x_i is the agent's own window; b_i says in which of 7 x 7 boxes of 3 x 3 cells around the agent itself or its neighbours
-see an opponent, and w is larger where there is one, since nearly all boxes are empty. Each dimension of the latent
-costs at least ``free_bits``. Then z = mu divided by the deviation of mu on random play: numbers of size 1 are hard to
-overlook. ``--tuned frozen`` keeps what leads to z, ``all`` learns on from rewards.
+see an opponent, and w is larger where there is one, since nearly all boxes are empty; beta is small, or the latent
+would say nothing. Then z = mu divided by the deviation of mu on random play: a policy overlooks small numbers for long.
+``--tuned frozen`` keeps what leads to z, ``all`` learns on from rewards.
 
 *PPO* is that of `palaestra_baselines.mappo` with a value V(x_i, z_i) of each agent, from the same layers, and rewards
 and advantages of its own; those have mean 0 and deviation 1 over the agents that acted. *DQN* (``--algorithm dqn``)
@@ -92,6 +92,8 @@ BOXES, CELLS = 7, 3
 """Boxes of a side of the map that the latent tells, and cells of a side of a box."""
 OPPONENT = 3
 """Channel of a window."""
+VALUE_WEIGHT = 0.5
+"""Of the squared error of the values of PPO."""
 PRETRAINING_RUN = 2**29
 """Number of the run whose matches are played at random before a training, plus its seed."""
 
@@ -111,19 +113,17 @@ class Args(LearningArgs):
         random_decisions: Decisions of random play before the training; they are not counted among ``total_steps``.
         occupied: w, weight of a box with an opponent.
         beta: Weight of the divergence.
-        free_bits: Divergence of a dimension, in nats, below which it costs no more.
         rollout: Decisions of each lane between two updates of PPO.
         epochs: Passes over a rollout.
         minibatches: Gradient steps of an epoch.
         clip: How far an update may change the probability of an action.
         gae_lambda: Decay of generalised advantage estimation.
         entropy: Coefficient of the entropy, at the start and at the end; falls linearly.
-        value_weight: Of the squared error of the values.
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (
         *LearningArgs.MAY_BE_ZERO,
-        *("entropy", "pretraining", "beta", "free_bits"),
+        *("entropy", "pretraining", "beta"),
     )
     SHARES: ClassVar[tuple[str, ...]] = (*LearningArgs.SHARES, "clip", "gae_lambda")
 
@@ -140,13 +140,12 @@ class Args(LearningArgs):
     random_decisions: int = 6_400
     occupied: float = 15.0
     beta: float = 1e-3
-    free_bits: float = 0.05
     total_steps: int = 100_000
     evaluations: int = 10
     matches: int = 128
     lanes: int = 32
     hidden: tuple[int, ...] = (64, 64)
-    learning_rate: tuple[float, float] = (1e-3, 3e-4)
+    learning_rate: tuple[float, float] = (2e-3, 5e-4)
     gamma: float = 0.95
     max_gradient_norm: float = 1.0
     rollout: int = 25
@@ -154,8 +153,7 @@ class Args(LearningArgs):
     minibatches: int = 4
     clip: float = 0.2
     gae_lambda: float = 0.95
-    entropy: tuple[float, float] = (0.01, 0.01)
-    value_weight: float = 0.5
+    entropy: tuple[float, float] = (0.03, 0.01)
     replay_size: int = 30_000
     warmup_steps: int = 3_200
     batch_size: int = 64
@@ -224,12 +222,9 @@ def reconstruction_loss(
     return weighted_mean(errors.mean(-1), alive.float())
 
 
-def divergence(mean: torch.Tensor, log_variance: torch.Tensor, alive: torch.Tensor, free: float) -> torch.Tensor:
-    """Divergence of normal distributions ``[S, A, W]`` from N(0, 1), in nats, over living agents; see ``free_bits``."""
-    costs = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance)
-    weights = alive.float()[..., None]
-    means = (costs * weights).sum((0, 1)) / weights.sum().clamp(min=1.0)
-    return means.clamp(min=free).sum()
+def divergence(mean: torch.Tensor, log_variance: torch.Tensor, alive: torch.Tensor) -> torch.Tensor:
+    """Mean divergence of normal distributions ``[S, A, W]`` from N(0, 1), in nats, over agents in the match."""
+    return weighted_mean(0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(-1), alive.float())
 
 
 def play_at_random(args: Args) -> dict[str, torch.Tensor]:
@@ -267,7 +262,7 @@ def pretrain(network: NeighbourNetwork, args: Args) -> None:
         mean, log_variance = latents(rows)
         drawn = mean + torch.randn(mean.shape) * (0.5 * log_variance).exp()
         loss = reconstruction_loss(decoder(drawn), window[rows], boxes[rows], alive[rows], args.occupied)
-        loss = loss + args.beta * divergence(mean, log_variance, alive[rows], args.free_bits)
+        loss = loss + args.beta * divergence(mean, log_variance, alive[rows])
         gradient_step(optimizer, loss, args.learning_rate[0], args.max_gradient_norm)
     with torch.no_grad():
         network.scale.copy_(latents(slice(0, count))[0][alive[:count]].std(0).clamp(min=1e-3))
@@ -356,7 +351,7 @@ def train_ppo(args: Args, folder: RunFolder, evaluation: Evaluation | None) -> R
             for rows in order.tensor_split(args.minibatches):
                 batch = {name: value[rows] for name, value in samples.items()}
                 loss, error, entropy = ppo_losses(network, batch, args.clip)
-                total = loss + args.value_weight * error - share * entropy
+                total = loss + VALUE_WEIGHT * error - share * entropy
                 gradient_step(optimizer, total, rate, args.max_gradient_norm)
                 training.count_update(loss, error, entropy)
     return training.report()
@@ -407,16 +402,9 @@ def train_dqn(args: Args, folder: RunFolder, evaluation: Evaluation | None) -> R
 def catches_of(
     env_id: str, options: tuple[str, ...], team: str, player: OpponentSpec, opponent: str, matches: int, seed: int
 ) -> np.ndarray:
-    """Prey that a team caught in each of some matches, float64 ``[matches]``.
+    """Prey caught in each of some matches of a pursuit, float64 ``[matches]``.
 
-    Args:
-        env_id: Registered id of a pursuit.
-        options: Keywords of the game, ``name=value`` each.
-        team: Name of the team that ``player`` plays; ``opponent`` plays the others.
-        player: A player, a policy's file or a script.
-        opponent: A script.
-        matches: Number of matches.
-        seed: Number of the run, see `palaestra_baselines.common.rollout.RUN_BITS`.
+    ``player`` plays ``team``, ``opponent`` the other; ``options`` are ``name=value`` each, ``seed`` numbers a run.
     """
     given = keywords(options)
     teams = registry.make_game(env_id, **given)[0].teams
