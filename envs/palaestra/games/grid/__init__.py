@@ -40,7 +40,7 @@ FAMILY = Family(
                 radius=14,
                 need=3,
                 returns=True,
-                hit_reward=0.0,
+                hit_reward=0.1,
                 horizon=60,
             ),
             Preset(
@@ -53,7 +53,7 @@ FAMILY = Family(
                 radius=10,
                 need=2,
                 returns=True,
-                hit_reward=0.0,
+                hit_reward=0.1,
                 horizon=50,
             ),
             page=Page("GridPursuit", "predators catch prey on a grid, some only together"),

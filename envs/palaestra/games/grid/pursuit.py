@@ -34,7 +34,7 @@ the time, the agents of either team in 16 x 16 boxes of the map.
 ## Rewards
 
 ``reward="magent"``: a predator gets `hit_reward` for each hit, and `catch_reward` if that prey is caught. A caught prey
-gets `caught_reward`. In ``-Blind`` and ``-BlindEasy`` a hit alone costs nothing.
+gets `caught_reward`. In ``-Blind`` and ``-BlindEasy`` a hit pays 0.1, so that random play meets a reward at all.
 
 ``reward="sparse"``: for each catch +1 to all predators and -1 to all prey.
 
