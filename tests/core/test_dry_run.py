@@ -13,7 +13,7 @@ from games import crowd, orchard
 from palaestra.core.run import dry_run as module
 from palaestra.core.run.dry_run import BEFORE_COMPILING, dry_run
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Game
+from palaestra.game import Field, Game
 
 SIGNATURES = {
     "reset": "s, world",
@@ -126,6 +126,12 @@ def test_agents_of_each_role_and_team_are_played_by_each_script():
         line = f"s.force[99] if slot == {slot} and which == {slot // 2 % 2} else None"
         found, _ = tried(orchard.game(4, 3, script=hook("script", line), observe=hook("observe", "spin(s)")))
         assert isinstance(found, IndexError), slot
+
+
+def test_megabytes_of_observations_take_no_time_of_their_own():
+    shared = (*orchard.game().team_observation, Field("map", (1000, 1000), 0, 1, dtype="u1"))
+    _, seconds = tried(orchard.game(capacity=True, team_observation=shared), decisions=1)
+    assert seconds < 1.0
 
 
 @pytest.mark.slow  # two thousand agents

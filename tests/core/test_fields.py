@@ -45,6 +45,11 @@ def test_fields_of_different_dtypes_have_no_flat_vector():
         box_space(MIXED)
 
 
+def test_a_refusal_names_each_field_once_however_many_agents_have_it():
+    with pytest.raises(ValueError, match=r"\(altitude_m:f4, velocity_mps:f4, target:i8\)"):
+        box_space(MIXED * 3)
+
+
 def test_every_word_of_an_action_has_eight_bytes():
     dtype = action_dtype((Choice("move", 5), Continuous("thrust", (2,))))
     assert dtype == np.dtype([("move", "i8"), ("thrust", "f8", (2,))])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palaestra.core.compile import batch_loop
 from palaestra.core.contract import packing
 from palaestra.core.contract.actions import word_table
 from palaestra.game import Choice, Field, Game, Role, Table
@@ -133,6 +134,16 @@ def test_spans_of_fields_at_reset_are_marked(game: Game, seed: int):
             for f in fields:
                 expected = full[name][f.name] if f.at == at else np.zeros_like(full[name][f.name])
                 same(row[name][f.name], expected)
+
+
+@settings(max_examples=25)
+@given(games(), st.integers(0, 2**32), st.booleans())
+def test_plain_python_packs_as_the_kernel_does(game: Game, seed: int, started: bool):
+    spans, record = packing.observation_spans(game), arbitrary(game.kernel_observation_dtype, seed).view(np.uint8)
+    one, other = np.zeros((2, game.observation_dtype.itemsize), np.uint8)
+    batch_loop.pack(spans.view(np.recarray), record, one, started)
+    packing.pack_slices(spans, record, other, started)
+    same(one, other)
 
 
 @settings(max_examples=100)

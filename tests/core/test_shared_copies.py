@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from games import crowd, orchard, size_game
 
-from palaestra.core.faces import shared_copies
+from palaestra.core.contract.actions import ActionError
+from palaestra.core.faces import parallel_env, shared_copies
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.game import Choice, Game
 
@@ -107,21 +108,59 @@ def test_an_agent_owns_what_it_got(env: GameParallelEnv):
         kept = [(array, array.tobytes()) for array in own]
 
 
-class Name(str):
-    """A name that counts how often it is compared with another."""
-
-    comparisons = 0
-
-    def __eq__(self, other: object) -> bool:
-        Name.comparisons += 1
-        return str.__eq__(self, other)
-
-    __hash__ = str.__hash__
-
-
 def test_an_agents_action_is_not_looked_for_among_those_of_all_others(rules: Any, monkeypatch: pytest.MonkeyPatch):
     env = GameParallelEnv(rules(crowd.battle(30, 30, 20), autoreset_mode="off"))
     env.reset(seed=0)
-    monkeypatch.setattr(Name, "comparisons", 0)
-    env.step({Name(agent): 0 for agent in env.agents})
-    assert Name.comparisons < 10 * len(env.agents)
+    monkeypatch.setattr(crowd.Name, "comparisons", 0)
+    env.step({crowd.Name(agent): 0 for agent in env.agents})
+    assert crowd.Name.comparisons < 10 * len(env.agents)
+
+
+def forty(rules: Any, **changes: Any) -> GameParallelEnv:
+    """A match of 20 against 20 that has begun."""
+    env = GameParallelEnv(rules(crowd.battle(20, 20, 9, **changes), autoreset_mode="off"))
+    env.reset(seed=0)
+    return env
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.int32])
+def test_the_plain_actions_of_many_are_written_together(
+    rules: Any, monkeypatch: pytest.MonkeyPatch, kind: Callable[[int], Any]
+):
+    env = forty(rules)
+    monkeypatch.setattr(env, "_word_memory", None)  # into which actions are written one by one
+    for leaving in ([1, 2, 25], []):
+        env.sim.states["hit_points"][0, leaving] = 0
+        given = {agent: kind(number % 7) for number, agent in enumerate(env.agents)}
+        with monkeypatch.context() as without_rules:
+            without_rules.setattr(env.sim, "step", lambda: None)
+            env.step(given)
+        written = dict(zip(env.possible_agents, env.sim.actions[0].tolist(), strict=True))
+        assert {agent: written[agent] for agent in given} == given
+        env.step(given)
+    assert len(given) == 37
+
+
+@pytest.mark.parametrize("wrong", [10, -1, 1 << 70, True, 1.5, "up", np.uint64(1 << 63)])
+def test_a_wrong_action_among_those_of_many_is_refused_as_among_few(
+    rules: Any, monkeypatch: pytest.MonkeyPatch, wrong: Any
+):
+    said = []
+    for many in (parallel_env.MANY, 1000):
+        monkeypatch.setattr(parallel_env, "MANY", many)
+        env = forty(rules)
+        with pytest.raises(ActionError) as refusal:
+            env.step(dict.fromkeys(env.agents, 0) | {"blue_3": wrong})
+        said.append(str(refusal.value))
+    assert said[0] == said[1]
+
+
+def test_infos_of_many_are_their_own_and_count_each_ones_illegal_choices(rules: Any):
+    env, slots = forty(rules), range(40)
+    for decision in range(3):
+        _, _, _, _, infos = env.step({agent: 5 * (slot % 3 // 2) for slot, agent in enumerate(env.agents)})
+        assert [info["illegal"] for info in infos.values()] == [(decision + 1) * (slot % 3 // 2) for slot in slots]
+        assert [info["team"] for info in infos.values()] == [slot // 20 for slot in slots]
+        for slot, info in enumerate(infos.values()):
+            info["team"] = slot
+        assert [info["team"] for info in infos.values()] == [*slots]

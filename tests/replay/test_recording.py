@@ -6,17 +6,21 @@ import contextlib
 import itertools
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from games import crowd
 from games.interrupted import call_interrupted
 
 import palaestra
 from palaestra.core.compile.reachable import unchanged_rules
 from palaestra.core.contract.actions import ActionError
 from palaestra.core.run.call_guard import InterruptedCallError
+from palaestra.core.run.kernel import KernelSimulation
 from palaestra.replay import Recorder, ReplayError, frames, verify
+from palaestra.replay.changes import SET_OPPONENT, starting_changes
 
 RAID = "test/Raid-v0"
 CARTPOLE = "palaestra/CartPole-v0"
@@ -243,3 +247,15 @@ def test_an_interrupt_at_any_python_function_of_a_call_leaves_a_recording_that_v
             if not is_interrupted:
                 break
     assert outcomes == ({"goes on"} if call == "snapshot" else {"goes on", "has stopped"})
+
+
+def test_the_players_of_many_agents_are_written_down_without_looking_for_their_names(monkeypatch: pytest.MonkeyPatch):
+    game = crowd.battle(30, 30, 20)
+    (fighter,) = game.roles
+    game = replace(game, roles=(replace(fighter, agents=tuple(map(crowd.Name, fighter.agents))),))
+    sim = KernelSimulation(game, 1, compiled=False)
+    sim.set_opponent("blue", "nearest")
+    monkeypatch.setattr(crowd.Name, "comparisons", 0)
+    players = {c.what: c.number for c in starting_changes(sim) if c.call == SET_OPPONENT}
+    assert players == dict.fromkeys(range(2 + 30, 2 + 60), 0)
+    assert crowd.Name.comparisons < 10 * 60

@@ -84,12 +84,12 @@ def starting_changes(sim: Simulation) -> list[Change]:
         for number, (name, salt) in enumerate(STREAMS)
         if (states[name] != lane_keys(sim.lane_seeds, salt)).any()
     ]
-    for slot, agent in enumerate(game.agents):
+    for slot in range(len(game.agents)):
         players, strengths = states["assigned_player"][:, slot], states["strength"][:, slot]
         for player, strength in sorted(set(zip(players.tolist(), strengths.tolist(), strict=True))):
             if (player, strength) != (CALLER, 1.0):
                 lanes = (players == player) & (strengths == strength)
-                rows.append(change(SET_OPPONENT, lanes, _place(game, agent), player, strengths.copy()))
+                rows.append(change(SET_OPPONENT, lanes, len(game.teams) + slot, player, strengths.copy()))
     return rows + parameter_changes(sim, tuple(p.name for p in game.parameters), everywhere)
 
 

@@ -118,7 +118,8 @@ def _order(moment: Moment) -> str:
     expected = [] if over else present
     if face.agents != expected:
         return f"agents are {face.agents}, but {expected} are in the match, in the order of possible_agents"
-    wanted = [*moment.before, *(a for a in present if a not in moment.before)]
+    before = set(moment.before)
+    wanted = [*moment.before, *(a for a in present if a not in before)]
     for name, part in zip(PARTS if len(result) == 5 else ("observations", "infos"), result, strict=True):
         if list(part) != wanted:
             return f"{name} hold {list(part)}, not {wanted}: agents in their order, new agents last"
@@ -146,20 +147,20 @@ def _flags(moment: Moment) -> str:
 
 def _departures(moment: Moment) -> str:
     face, result = moment.face, moment.result
+    agents, rewards = set(face.agents), dict(zip(face.sim.game.agents, face.sim.rewards[0].tolist(), strict=True))
     for agent in moment.before:
         for name, part in zip(PARTS, result, strict=True):
             if agent not in part:
                 return f"{agent} was in the match but is not in the {name}"
         flagged = result[2][agent] or result[3][agent]
-        still = agent in face.agents
+        still = agent in agents
         if flagged == still:
             return f"{agent} has {'a' if flagged else 'no'} flag and is {'still' if still else 'not'} in agents"
-        reward = float(face.sim.rewards[0, face.sim.game.agents.index(agent)])
-        if result[1][agent] != reward:
-            return f"{agent} gets the reward {result[1][agent]}, in the batch {reward}"
-    if back := moment.left & set(face.agents):
+        if result[1][agent] != rewards[agent]:
+            return f"{agent} gets the reward {result[1][agent]}, in the batch {rewards[agent]}"
+    if back := moment.left & agents:
         return f"{', '.join(sorted(back))} had left and is back in agents"
-    strange = set(face.agents) - set(face.possible_agents)
+    strange = agents - set(face.possible_agents)
     return f"{', '.join(sorted(strange))} is not among possible_agents" if strange else ""
 
 
@@ -176,9 +177,11 @@ def _told(moment: Moment) -> str:
     sim = moment.face.sim
     over = len(moment.result) == 5 and bool(sim.terminated[0] or sim.truncated[0])
     row = sim.states["info"][0]
+    teams = dict(zip(sim.game.agents, sim.game.team_index.tolist(), strict=True))
     for agent, info in moment.result[-1].items():
-        team = int(sim.game.team_index[sim.game.agents.index(agent)])
-        known = {"team": team, "winner": row["winner"] if over else -1, "end_reason": row["end_reason"] if over else 0}
+        known = {"team": teams[agent], "winner": -1, "end_reason": 0}
+        if over:
+            known |= {"winner": row["winner"], "end_reason": row["end_reason"]}
         for name, value in known.items():
             if name in info and info[name] != value:
                 return f"{agent}: info {name} is {info[name]}, in the match {value}"

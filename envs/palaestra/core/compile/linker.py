@@ -27,6 +27,7 @@ from palaestra.core.compile.diagnosis import RuleError, with_place
 from palaestra.core.compile.hook_checks import check_arguments, check_sources
 from palaestra.core.compile.reachable import attributes_in, circle_of_calls, code_digest, plain, remembered
 from palaestra.core.contract.fields import Choice, member_offset
+from palaestra.core.contract.packing import pack_slices
 from palaestra.core.contract.rules import Game
 from palaestra.core.interrupts import Hold
 
@@ -238,6 +239,8 @@ def _link(game: Game, compiled: bool, around: Around | None = None) -> Kernel:
                 "one function that calls itself"
             )
         bound = {**{name: _absent for name in HOOKS}, **constants, **hooks, "play": play}
+        if not made_with:
+            bound["pack"] = pack_slices
 
         def build() -> tuple[Interpreted, dict[str, Callable]]:
             builder = Compiled(hooks, game.name, repr(key)) if made_with else Interpreted(hooks, around)

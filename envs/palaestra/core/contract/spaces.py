@@ -33,7 +33,7 @@ def box_space(fields: Sequence[ObservationField]) -> spaces.Box:
         ValueError: The fields have different dtypes (use `dict_space`).
     """
     if not is_homogeneous(fields):
-        names = ", ".join(f"{f.name}:{f.dtype}" for f in fields)
+        names = ", ".join(dict.fromkeys(f"{f.name}:{f.dtype}" for f in fields))  # each once, not once an agent
         raise ValueError(f'fields of different dtypes have no flat vector ({names}): use observation="dict"')
     dtype = np.dtype(fields[0].dtype)
     low, high = _joined_bounds(fields)

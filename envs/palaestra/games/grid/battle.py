@@ -1,4 +1,4 @@
-"""GridBattle: two armies on a grid, from 12 to 1,024 a side, each agent with a list of its neighbours.
+"""GridBattle: two armies on a grid, up to 1,024 agents a side, each with a list of its neighbours.
 
 ## Description
 
@@ -7,13 +7,20 @@ AAAI 2018) in MAgent2: its hit points, damage, moves and pay. Here no team goes 
 
 In each decision, in this order:
 
-1. Each agent hits whom it chose where that one *stands*, before anyone moves. A hit takes `damage` tenths of a hit
-   point. Agents without hit points leave, also those that have hit somebody in this decision.
-2. The living recover `recovery` tenths.
-3. The living move to cells that were free before the decision, up to two cells far. Of several that want the same cell
-   one gets it, drawn with equal chances (``ties="lots"``), or none (``ties="nobody"``).
+1. Each agent hits whom it chose where that one *stands*, before anyone moves. All have 10 hit points at the start,
+   and a hit takes `damage` tenths of one. Agents without hit points leave, also those that have hit somebody in this
+   decision.
+2. The living recover `recovery` tenths, but have no more than 10.
+3. The living move to cells that were free before the decision, up to two cells far; who stands between is passed. Of
+   several that want the same cell one gets it, drawn with equal chances (``ties="lots"``), or none
+   (``ties="nobody"``). The others stay.
 
-An agent may move to a free cell and hit an opponent in one of the 8 cells around it; the mask says what it may.
+An agent stays, moves to a free cell, or hits an opponent in one of the 8 cells around it; the mask says what it may.
+
+The scripts know where everybody is. ``"rush"`` goes to the nearest opponent and hits the first that it can, in the
+order of the actions. ``"focus"`` goes there too and hits the weakest, of as weak ones the one that most of its team can
+hit. ``"hold_line"`` goes to the column at a quarter of the map, seen from its side, stays there and hits the weakest.
+``"wander"`` moves at random and hits the first. ``"flee"`` goes away from the nearest opponent and hits nobody.
 
 ## Action Space
 
@@ -26,29 +33,35 @@ team can play the other.
 
 <!-- table: observation -->
 
+In the middle of its window an agent sees itself, as a teammate. Shares in `own` are rounded up.
 ``observation="windows"`` shows `own` and `window` alone, as one row of bytes, ``observation="entities"`` the nearest
-agents of both teams as real numbers. A number in `neighbours` is the row of the teammate in arrays of the own team;
-the nearest come first, by squared distance, then by number; beyond the last it is -1. `own`, `window` and both lists of
-the dead are zero. The state for central critics has, besides the living and the time, the hit points of either team in
-16 x 16 boxes of the map.
+agents of both teams within `radius`, whatever the `view`, as real numbers.
+
+A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
+distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of the dead are
+zero.
+
+The state for central critics has, besides the living and the time, the hit points of either team in 16 x 16 boxes of
+the map, not mirrored; 1 is all of an agent.
 
 ## Rewards
 
-``reward="magent"``: each agent gets `step_reward` in each decision, `hit_reward` for a hit, and `death_reward` when it
-leaves. `kill_reward` is divided among those who hit the one that leaves. MAgent2 pays a hit 0.2 and takes 0.1 for the
-attempt; here an attempt always hits.
+``reward="magent"``: each living agent gets `step_reward` in each decision, `hit_reward` for a hit, and `death_reward`
+when it leaves. `kill_reward` is divided among all who hit the one that leaves in that decision. Who leaves is paid for
+its last hit too; to win is not paid. MAgent2 pays a hit 0.2 and takes 0.1 for the attempt; here an attempt always hits.
 
-``reward="sparse"``: +1 to the team that has won, -1 to the other, when the match ends.
+``reward="sparse"``: +1 to the team that has won, -1 to the other, when the match ends; nothing for a draw.
 
 ## Starting State
 
-Red is anywhere in the left half, all free cells as likely, but not in the two columns next to the middle. Blue is the
-mirror image of red; if the armies differ in size, the rest of the larger one is placed likewise.
+Red is anywhere in the left half, all free cells as likely. Nobody is in the two columns in the middle, three where
+`map_size` is odd. Blue is the mirror image of red; if the armies differ in size, the rest of the larger one is placed
+likewise.
 
 ## Episode End
 
-A team without agents has lost (`wiped_out`). After 1,000 decisions the team with more agents left has won, of as many
-the one with more hit points.
+A team without agents has lost (`wiped_out`); if neither has any, nobody has won. After 1,000 decisions the team with
+more agents left has won, of as many the one with more hit points; if these are as many too, nobody.
 
 ## Arguments
 
@@ -135,6 +148,7 @@ PARAMETERS = (
 def reset(s, world):
     """Red anywhere in its half, blue as its mirror image."""
     start(s, world)
+    s.info.red_left, s.info.blue_left = s.left[0], s.left[1]
     size, red, blue = world.size, world.sizes[0], world.sizes[1]
     for i in range(red if red > blue else blue):
         while True:
@@ -150,7 +164,7 @@ def reset(s, world):
 
 def step(s, world, actions, rewards, scratch):
     """All hit, then all move."""
-    draw, pays = integer(s, 2 * LOTS), not world.sparse
+    draw, pays = integer(s, LOTS), not world.sparse
     for k in range(slots(world)):
         scratch.act[k] = actions.soldier[k].act
     strike(s, world, scratch)
@@ -303,7 +317,7 @@ def game(options: Any) -> Game:
     observation = observation_of(options.view)
     numbers = options.numbers
     world = World(
-        size, np.array([red, blue]), 1, ways, ways, options.view, options.radius, numbers.ties, numbers.reward
+        size, np.array([red, blue], np.int64), 1, ways, ways, options.view, options.radius, numbers.ties, numbers.reward
     )
     return Game(
         name="GridBattle",

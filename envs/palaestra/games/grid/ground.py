@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palaestra.core.rng import mix64
 from palaestra.game import Choice, Option, integer
 
 CLASSES = ((16, 64), (128, 100), (512, 128), (1024, 200))
@@ -31,8 +32,8 @@ DIAGONAL = (
 )
 FAR = tuple((f"2 {name}", (2 * row, 2 * column)) for name, (row, column) in NEAR)
 """Names of the ways of an agent, and rows and columns ahead."""
-LOTS = 2**31
-PRIME = 65_521
+LOTS = 2**32
+"""How many draws of lots there are."""
 
 
 class Alternatives(NamedTuple):
@@ -88,7 +89,7 @@ def alternatives(moves: tuple, hits: tuple) -> Alternatives:
 def choice_of(moves: tuple, hits: tuple) -> Choice:
     """The choice of an agent that has these named moves and hits."""
     words = ("stay", *(f"move {name}" for name, _ in moves), *(f"hit {name}" for name, _ in hits))
-    return Choice("act", len(words), words, "a cell to move to, or one to hit")
+    return Choice("act", len(words), words, "a cell to move to, or one to hit" if hits else "a cell to move to")
 
 
 # ------------------------------------------------------------------------------------------------------------- options
@@ -234,7 +235,7 @@ def strike(s, world, scratch):
 
 
 def move(s, world, draw, scratch):
-    """Moves all agents at once; ``draw`` in [0, 2 `LOTS`) decides who gets a cell that several want."""
+    """Moves all agents at once; ``draw`` in [0, `LOTS`) decides who gets a cell that several want."""
     agents = slots(world)
     for k in range(agents):
         if moves(s, world, k, scratch):
@@ -248,7 +249,7 @@ def move(s, world, draw, scratch):
                 scratch.claim[row, column] = k + 1
             elif world.alone:
                 scratch.claim[row, column] = WALL
-            elif is_before(s, world, k, other - 1, draw):
+            elif lot(s, world, k, draw) < lot(s, world, other - 1, draw):
                 scratch.claim[row, column] = k + 1
     for k in range(agents):
         if moves(s, world, k, scratch):
@@ -269,28 +270,16 @@ def goal(s, world, k, scratch):
     return s.row[k] + way[0] + EDGE, s.column[k] + side_of(s, world, k) * way[1] + EDGE
 
 
-def is_before(s, world, k, other, draw):
-    """Whether agent ``k`` has the better lot: the two are as likely to have it.
+def lot(s, world, k, draw):
+    """The lot of an agent, uint64: no two agents have the same, and each order is as likely.
 
-    The lot of the i-th agent of a team is a random quadratic of i modulo a prime: any two lots are independent. The
-    i-th agents of both teams have the same lot, and a coin chooses between them. A draw and its complement
-    ``2 LOTS - 1 - draw`` give the same lots and opposite coins: in the mirror image of a match the image of the same
-    agent moves.
+    A draw and its complement ``LOTS - 1 - draw`` exchange the lots of the teams: in the mirror image of a match the
+    image of the same agent moves.
     """
-    salt = draw if draw < LOTS else 2 * LOTS - 1 - draw
-    mine, its = member(s, world, k), member(s, world, other)
-    if mine == its:
-        return (s.team[k] == 0) == (draw < LOTS)
-    ours, theirs = lot(salt, mine), lot(salt, its)
-    return ours < theirs or (ours == theirs and mine < its)
+    own = LOTS - 1 - draw if s.team[k] == 1 else draw
+    return mix64(np.uint64(own * MOST + np.int64(member(s, world, k))))
 
 
 def member(s, world, k):
     """Number of an agent within its team."""
     return k - world.sizes[0] if s.team[k] == 1 else k
-
-
-def lot(salt, i):
-    """The lot of the i-th agent of a team."""
-    x = np.int64(i) + 1
-    return ((salt & 0xFFFF) + (salt >> 16) * x) * x % PRIME

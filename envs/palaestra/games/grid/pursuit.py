@@ -6,14 +6,21 @@ A pursuit of many agents after the one of MAgent (Zheng et al., "MAgent: a many-
 AAAI 2018). Predators move one cell along rows and columns, prey are faster: they may move diagonally too. In each
 decision, in this order:
 
-1. Each predator hits whom it chose where that one *stands*, before anyone moves. A prey that `need` predators hit in
-   the same decision is caught. A caught prey leaves, or with ``returns=True`` comes back in another free cell.
+1. Each predator hits whom it chose where that one *stands*, before anyone moves. A prey that at least `need` predators
+   hit in the same decision is caught; fewer hits change nothing. A caught prey does not move.
 2. The others move to cells that were free before the decision. Of several that want the same cell one gets it, drawn
-   with equal chances (``ties="lots"``), or none (``ties="nobody"``).
+   with equal chances (``ties="lots"``), or none (``ties="nobody"``). The others stay.
+3. A caught prey has left, or with ``returns=True`` comes back in a cell that is free now, all as likely.
 
-An agent may move to a free cell, and a predator may hit a prey in one of the 8 cells around it; the mask says what it
-may. Where agents see less far than they must agree, what neighbours know decides: the presets ``-Blind`` and
-``-BlindEasy`` show two cells to each side and list the nearest teammates within 14 and 10.
+An agent stays or moves to a free cell, or a predator hits a prey in one of the 8 cells around it; the mask says what it
+may. The presets ``-Blind`` and ``-BlindEasy`` need several predators at once, but show two cells to each side. What the
+nearest teammates within 14 and 10 cells know decides there.
+
+The scripts know where everybody is. Predators: ``"rush"`` goes to the nearest prey and hits the first that it can, in
+the order of the actions. ``"focus"`` goes there too, but hits only prey that as many as needed can hit, of these the
+one that most can hit. ``"hold_line"`` goes to the column at a quarter of the map. ``"wander"`` moves at random and hits
+the first. ``"flee"`` is as ``"rush"``. Prey: ``"flee"`` goes away from the nearest predator, ``"wander"`` moves at
+random, ``"rush"`` and ``"focus"`` go to the nearest predator, ``"hold_line"`` to that column.
 
 ## Action Space
 
@@ -25,11 +32,16 @@ may. Where agents see less far than they must agree, what neighbours know decide
 
 <!-- table: observation -->
 
+In the middle of its window an agent sees itself, as a teammate. Shares in `own` are rounded up.
 ``observation="windows"`` shows `own` and `window` alone, as one row of bytes, ``observation="entities"`` the nearest
-agents of both teams as real numbers. A number in `neighbours` is the row of the teammate in arrays of the own team;
-the nearest come first, by squared distance, then by number; beyond the last it is -1. `own`, `window` and both lists of
-the caught are zero. All agents have all of their hit points. The state for central critics has, besides the living and
-the time, the agents of either team in 16 x 16 boxes of the map.
+agents of both teams within `radius`, whatever the `view`, as real numbers.
+
+A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
+distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of those who
+have left are zero.
+
+All agents have all of their hit points. The state for central critics has, besides the living and the time, how many
+agents of either team are in 16 x 16 boxes of the map.
 
 ## Rewards
 
@@ -130,7 +142,7 @@ def reset(s, world):
 
 def step(s, world, actions, rewards, scratch):
     """Predators hit, then all but caught prey move."""
-    draw, predators = integer(s, 2 * LOTS), world.sizes[PREDATOR]
+    draw, predators = integer(s, LOTS), world.sizes[PREDATOR]
     for k in range(slots(world)):
         scratch.act[k] = actions.predator[k].act if k < predators else actions.prey[k - predators].act
     strike(s, world, scratch)
@@ -250,10 +262,19 @@ def script(s, world, slot, which, actions, scratch):
 
 def check_room(prey: int, options: Mapping[str, Any]) -> int:
     """Refuses agents that fill more than a half of the map, by ValueError."""
-    room = options["map_size"] ** 2 // 2 - options["predators"]
-    if prey > room:
-        raise ValueError(f"map_size={options['map_size']} has room for {room} prey besides the predators, got {prey}")
+    size, predators = options["map_size"], options["predators"]
+    if prey + predators > size**2 // 2:
+        raise ValueError(
+            f"map_size={size} has room for {size**2 // 2} agents, got {predators} predators and {prey} prey"
+        )
     return prey
+
+
+def check_need(need: int, options: Mapping[str, Any]) -> int:
+    """Refuses more hits than there are predators, by ValueError."""
+    if need > options["predators"]:
+        raise ValueError(f"need={need} is more than predators={options['predators']}: no prey could be caught")
+    return need
 
 
 @with_options(
@@ -262,7 +283,7 @@ def check_room(prey: int, options: Mapping[str, Any]) -> int:
     Option("prey", 50, "how many there are", low=1, high=MOST, check=check_room),
     VIEW,
     RADIUS,
-    Option("need", 1, "hits in one decision that catch a prey", low=1, high=8),
+    Option("need", 1, "hits in one decision that catch a prey", low=1, high=8, check=check_need),
     Option("returns", False, "whether a caught prey comes back elsewhere"),
     TIES,
     REWARD,
@@ -275,7 +296,7 @@ def game(options: Any) -> Game:
     windows = (OWN, window_field(options.view))
     world = World(
         size,
-        np.array([predators, prey]),
+        np.array([predators, prey], np.int64),
         0,
         alternatives(NEAR, AROUND),
         alternatives(AROUND, ()),

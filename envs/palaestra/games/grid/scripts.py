@@ -41,9 +41,10 @@ def choose(s, world, k, which, scratch):
     """The alternative of an agent.
 
     0 "rush" goes to the nearest opponent and hits the first that it can. 1 "hold_line" goes to the column at a quarter
-    of the map, stays there and hits the weakest. 2 "focus" goes to the nearest as well, and hits where the team kills
-    soonest; where several must hit at once it waits for them. 3 "wander" moves at random and hits the first. 4 "flee"
-    goes away from the nearest opponent and hits nobody; from opponents that cannot hit it does not flee, but is "rush".
+    of the map, stays there and hits the weakest. 2 "focus" goes to the nearest as well, and hits the weakest whom as
+    many as needed can hit, of as weak ones the one that most can hit. 3 "wander" moves at random and hits the first. 4
+    "flee" goes away from the nearest opponent and hits nobody; from opponents that cannot hit it does not flee, but is
+    "rush".
     """
     has, opponents = alternatives_of(s, world, k), world.second if s.team[k] == 0 else world.first
     draw = script_integer(s, 1 + has.moves)  # always drawn

@@ -15,7 +15,6 @@ WIDEST = 13
 """Cells of a side of the widest window."""
 TEAMMATE, OPPONENT = 1, 3
 """Channels of a window; the next one holds the hit points."""
-FAR_KEY = 1 << 40
 BOXES = 16
 STATE_SIZE = 3 + 2 * BOXES * BOXES
 
@@ -25,7 +24,7 @@ OWN = Field(
     0,
     LARGEST,
     "1",
-    "own hit points, living teammates and opponents, and time, each in % of all there were; row; columns ahead",
+    "own hit points, living of the own team and of the other, and time, each in % of all; row; column, counted ahead",
     "u1",
 )
 
