@@ -153,7 +153,7 @@ class Args(LearningArgs):
     minibatches: int = 4
     clip: float = 0.2
     gae_lambda: float = 0.95
-    entropy: tuple[float, float] = (0.03, 0.005)
+    entropy: tuple[float, float] = (0.03, 0.01)
     replay_size: int = 30_000
     warmup_steps: int = 3_200
     batch_size: int = 64
