@@ -1,9 +1,10 @@
 """NVIF: messages of neighbours are compressed to a latent that is learnt without rewards before the team learns to act.
 
-"Neighborhood-oriented variational information flow" (arXiv 2207.00964): agents of large teams exchange messages with
-their neighbours; a variational autoencoder compresses what is shared into a latent state, which does not depend on the
-task and is pretrained; PPO and DQN learn policies of the agent's observation and the latent, in games of MAgent. The
-paper is known to us by its abstract alone and has no public code or table: networks, targets and numbers are ours.
+"NVIF: Neighboring Variational Information Flow for Large-Scale Cooperative Multi-Agent Scenarios" (Chai, Zhu and Zhao,
+arXiv 2207.00964): agents of large teams exchange messages with their neighbours; a variational autoencoder compresses
+what is shared into a latent state, which does not depend on the task and is pretrained; PPO and DQN learn policies of
+the agent's observation and the latent, in games of MAgent. The paper is known to us by its abstract alone and has no
+public code or table: networks, targets and numbers are ours.
 
 *Messages.* `palaestra_baselines.common.neighbours`: exchanges with the neighbours in an agent's list, whose offsets are
 added to their messages. ``--messages none`` exchanges nothing, ``mean`` learns the messages from rewards alone, and
