@@ -60,5 +60,5 @@ FAMILY = Family(
         ),
     ),
     example="palaestra/GridBattle-12-v0",
-    speed=[("palaestra/GridBattle-v0", "random", 1.2e6), ("palaestra/GridPursuit-v0", "random", 1e6)],
+    speed=[("palaestra/GridBattle-v0", "random", 15e3), ("palaestra/GridPursuit-v0", "random", 35e3)],
 )
