@@ -41,7 +41,7 @@ A number in `neighbours` is the row of the teammate in arrays of the own team. T
 distance, then by number; beyond the last, numbers are -1 and offsets 0. The dead see zeros and have no
 neighbours.
 
-The state for central critics has, besides the living and the time, the hit points of either team in 16 x 16 boxes of
+The state for central critics has, besides the living and the time, the hit points of either team in 10 x 10 boxes of
 the map, not mirrored; 1 is all of an agent.
 
 ## Rewards

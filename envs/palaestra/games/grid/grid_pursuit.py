@@ -41,7 +41,7 @@ distance, then by number; beyond the last, numbers are -1 and offsets 0. Who has
 no neighbours.
 
 All agents have all of their hit points. The state for central critics has, besides the living and the time, how many
-agents of either team are in 16 x 16 boxes of the map.
+agents of either team are in 10 x 10 boxes of the map.
 
 ## Rewards
 

@@ -29,7 +29,7 @@ WIDEST = 2 * FARTHEST + 1
 TEAMMATE, OPPONENT = 1, 3
 """Channels of a window; the next one holds the hit points."""
 FAR_KEY = 2**31 - 1
-BOXES = 16
+BOXES = 10
 STATE_SIZE = 3 + 2 * BOXES * BOXES
 
 OWN = Field(
