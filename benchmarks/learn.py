@@ -13,6 +13,7 @@
     python benchmarks/learn.py seqwm       # sequential world models: see `learning.seqwm_figures`
     python benchmarks/learn.py poisson     # ordered discrete actions: see `learning.poisson_figures`
     python benchmarks/learn.py humanoid    # of these, the longest one, which `poisson` leaves out
+    python benchmarks/learn.py nvif        # messages of neighbours: see `learning.nvif_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -30,6 +31,7 @@ from typing import Any
 from learning import (
     distil_figures,
     duel_figures,
+    nvif_figures,
     poisson_figures,
     pursuit_figures,
     rlae_figures,
@@ -71,6 +73,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "poisson_atoms": poisson_figures.poisson_atoms,
     "poisson_modes": poisson_figures.poisson_modes,
     "humanoid": poisson_figures.humanoid,
+    **{f"nvif_{group}": partial(nvif_figures.nvif_figure, group) for group in nvif_figures.GROUPS},
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -89,6 +92,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
     "seqwm_modes": seqwm_figures.draw_modes,
     **{name: partial(poisson_figures.draw, name) for name in poisson_figures.PICTURED},
+    **{f"nvif_{group}": partial(nvif_figures.draw_nvif, group) for group in nvif_figures.GROUPS},
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -25,6 +25,7 @@ import crowd_speed
 import exact_claims
 import family_speed
 import flight_speed
+import grid_speed
 import plan_speed
 import pursuit_speed
 import robots_speed
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zs (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zx (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -266,6 +267,11 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zq": (scale_speed.overheads, "a piece without work on Ray, ms", None, False),
     "zr": (scale_sampling_speed.sampling, "sampling by two actors over one process", 1.5, True),
     "zs": (crowd_speed.measurements, "hundreds of agents, long lists", crowd_speed.LISTS_BAR_US, False),
+    "zt": (grid_speed.next_to_magent, "GridBattle over MAgent2's battle", 1.9, True),
+    "zu": (grid_speed.sizes, "GridBattle-Huge, decisions a second", grid_speed.HUGE_BAR, True),
+    "zv": (grid_speed.starts, "GridBattle, first use, CPU s", grid_speed.FIRST_USE[grid_speed.BATTLE], False),
+    "zw": (grid_speed.threads, "GridBattle, two threads, speed-up", grid_speed.THREADS_BAR, True),
+    "zx": (grid_speed.matches, "GridBattle, matches of scripts", grid_speed.MIRRORED_BAR, False),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

@@ -103,6 +103,14 @@ STYLES: dict[str, Style] = {
     "K = 11": Style(VERMILLION, DASHED, "s"),
     "K = 15": Style(GREEN, DASH_DOT, "^"),
     "K = 31": Style(BLACK, DOTTED, "D"),
+    "no messages": Style(BLACK, DASHED, "s"),
+    "mean of messages": Style(BLUE, LONG, "D"),
+    "mean without offsets": Style(SKY, DOTTED, "v"),
+    "NVIF": Style(VERMILLION, SOLID, "o"),
+    "NVIF, frozen": Style(ORANGE, DASH_DOT, "^"),
+    "NVIF from scratch": Style(PURPLE, SHORT, "X"),
+    "DQN, no messages": Style(BLACK, LONG, "P"),
+    "NVIF-DQN": Style(GREEN, SHORT, "o"),
 }
 """Style of each method by its name in pictures. Methods of one picture differ in all three parts."""
 GREY = "0.4"

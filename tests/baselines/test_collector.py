@@ -121,6 +121,12 @@ def test_one_team_learns_while_a_script_plays_the_other():
     assert runs.states["last"][0].tolist() == [2, 0, 2, 0]
 
 
+def test_a_roster_says_whose_rewards_are_recorded(monkeypatch: pytest.MonkeyPatch):
+    teams = recorded(3)["rewards"][:3]
+    monkeypatch.setattr(Roster, "read_rewards", lambda roster, sim: sim.team_rewards("blue")[:, None])
+    assert recorded(3)["rewards"][:3] == [[blue] for _, blue in teams]
+
+
 @pytest.mark.check
 def test_the_replay_holds_what_the_lanes_did():
     collector, replay = collected(SOCCER, 40, order="alternating")

@@ -19,6 +19,7 @@ from palaestra_baselines.common.agents import MOST, JointChoice, Roster
 
 CONFRONT = "palaestra/GraphConfront-v0"
 SIGHT = (Field("turn", (), 0, 1),)
+KINDS = (*SIGHT, Field("score", (), 0, 9, dtype="i8"))
 
 
 def joint(*action: Any, observation: tuple[Field, ...] = SIGHT) -> JointChoice:
@@ -88,7 +89,12 @@ def test_as_many_combinations_as_allowed_are_not_refused():
 
 def test_observations_of_several_dtypes_are_refused():
     with pytest.raises(ValueError, match="agents of role 'walker' see numbers of several kinds"):
-        joint(Choice("move", 3), observation=(*SIGHT, Field("score", (), 0, 9, dtype="i8")))
+        joint(Choice("move", 3), observation=KINDS)
+
+
+def test_a_roster_that_reads_fields_one_by_one_takes_observations_of_several_dtypes():
+    game: Any = SimpleNamespace(name="Fair")
+    assert JointChoice(game, Role("walker", ("one",), KINDS, (Choice("move", 3),)), takes_records=True).n == 3
 
 
 # -- played ------------------------------------------------------------------------------------------------------------

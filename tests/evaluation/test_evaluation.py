@@ -116,6 +116,7 @@ def test_the_first_line_says_which_sides_were_played():
 SYMMETRIC = {
     "ArenaDuel2v2",
     "GraphConfront",
+    "GridBattle",
     "GridSoccer",
     "QuadFootball1v1",
     "QuadFootball2v2",

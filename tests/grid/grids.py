@@ -8,8 +8,9 @@ import numpy as np
 from games.play import idle_actions
 
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.games.grid import battle, pursuit
-from palaestra.games.grid.ground import EDGE
+from palaestra.games.grid import grid_battle as battle
+from palaestra.games.grid import grid_pursuit as pursuit
+from palaestra.games.grid.grid_ground import EDGE
 
 Cell = tuple[int, int]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from grid.grids import cells, ended, fight, go, hit_points, place
 
-from palaestra.games.grid.battle import game
+from palaestra.games.grid.grid_battle import game
 
 pytestmark = pytest.mark.jitless
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games.play import random_actions
+from games.play import long_without_the_compiler, random_actions
 from grid.grids import assert_map_is_whole, cells, fight, go, hit_points, hunt, place, words_of
 
-from palaestra.games.grid.ground import CLASSES, class_of
+from palaestra.games.grid.grid_ground import CLASSES, class_of
 from palaestra.testing.checks.mirror_checks import walk
 
 pytestmark = pytest.mark.jitless
@@ -92,7 +92,7 @@ def test_with_ties_nobody_all_that_want_the_same_cell_stay(count: int):
     assert cells(sim)[0] == (5, 6)
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize("who", ["01", "02", "03", "12", "012", "013", "0123"])
 def test_all_that_want_a_cell_are_as_likely_to_get_it(who: str):
     lanes, slots = 6000, [int(k) for k in who]
@@ -130,7 +130,7 @@ def sample_legal(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return weights.argmax(axis=-1)
 
 
-@pytest.mark.check
+@long_without_the_compiler
 def test_the_mirror_image_of_a_battle_goes_on_as_its_mirror_image():
     sim, twin = (fight(16, 16, 32, compiled=True) for _ in range(2))
     for team in ("red", "blue"):
@@ -165,7 +165,7 @@ def play_at(sim: Any, decisions: int, players: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("make", [fight, hunt])
 @pytest.mark.parametrize(
-    ("agents", "size"), [pytest.param(*s, marks=pytest.mark.check) if s[0] > 17 else s for s in SIZES]
+    ("agents", "size"), [pytest.param(*s, marks=pytest.mark.slow) if s[0] > 17 else s for s in SIZES]
 )
 def test_never_two_agents_in_a_cell_and_no_index_beyond_the_map_at_the_limits_of_each_class(
     make: Any, agents: int, size: int
@@ -173,7 +173,7 @@ def test_never_two_agents_in_a_cell_and_no_index_beyond_the_map_at_the_limits_of
     play_at(make(agents, agents - 1, map_size=size), 2, ("rush:0.8",) if agents < 500 else ())
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize("make", [fight, hunt])
 @pytest.mark.parametrize("options", [{}, {"ties": "nobody"}], ids=["lots", "nobody"])
 def test_never_two_agents_in_a_cell_in_long_matches_on_a_crowded_map(make: Any, options: dict):

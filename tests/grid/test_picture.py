@@ -9,7 +9,9 @@ import pytest
 from games.play import started
 
 from palaestra.drawing.colors import PANEL, TEAMS
-from palaestra.games.grid import battle, picture, pursuit
+from palaestra.games.grid import grid_battle as battle
+from palaestra.games.grid import grid_picture as picture
+from palaestra.games.grid import grid_pursuit as pursuit
 
 pytestmark = pytest.mark.jitless
 

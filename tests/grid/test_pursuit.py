@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from grid.grids import assert_map_is_whole, cells, ended, go, hit_points, hunt, place
 
-from palaestra.games.grid.pursuit import game
+from palaestra.games.grid.grid_pursuit import game
 
 pytestmark = pytest.mark.jitless
 AROUND = {"predator_0": "hit ahead", "predator_1": "hit back", "predator_2": "hit ahead and down"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games.play import long_without_the_compiler
 from grid.grids import cells, fight, hunt, place, words_of
 
 from palaestra import make_batch
@@ -89,7 +90,7 @@ def test_both_teams_decide_alike_in_mirrored_matches(script: str):
 # ------------------------------------------------------------------------------------------------------------- strength
 
 
-@pytest.mark.check
+@long_without_the_compiler
 @pytest.mark.parametrize(
     ("stronger", "weaker", "least"),
     [
@@ -122,7 +123,7 @@ def is_less(a: np.ndarray, b: np.ndarray) -> bool:
     return a.mean() + 3.3 * a.std() / np.sqrt(len(a)) < b.mean() - 3.3 * b.std() / np.sqrt(len(b))
 
 
-@pytest.mark.check
+@long_without_the_compiler
 def test_where_three_must_hit_at_once_focus_catches_as_many_as_rush_for_fewer_hits():
     focus, rush, wander = (caught(script, "wander") for script in ("focus", "rush", "wander"))
     assert is_less(wander[0], rush[0])

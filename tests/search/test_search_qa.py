@@ -271,9 +271,9 @@ def view_of(sim: Any, lane: int) -> Any:
     return AgentIO(sim, (0,)).agent_view(lane)
 
 
+@long_without_the_compiler
 @pytest.mark.parametrize("world", [{}, {"world": "fixed", "passages": 3000, "split": None}])
-def test_comparisons_have_one_right_answer(world: dict[str, Any]) -> None:
-    """Yes as often as no; who is older has the earlier year."""
+def test_comparisons_have_one_right_answer_and_it_is_yes_as_often_as_no(world: dict[str, Any]) -> None:
     sim = batch(400, compare=True, form="text", compiled=True, **world)
     answers = []
     for lane in range(sim.num_envs):

@@ -39,7 +39,7 @@ def test_the_rules_of_an_id_are_those_recorded_under_every_python_and_numpy(id: 
         pytest.skip(str(reason))
 
 
-@pytest.mark.parametrize("id", dict.fromkeys(map(golden.shown_id, OURS)))
+@pytest.mark.parametrize("id", by_tier(dict.fromkeys(map(golden.shown_id, OURS))))
 def test_a_playthrough_of_a_factory_reads_as_recorded(id: str):
     needs_package(id)
     golden.compare_playthrough(id, FOLDER)

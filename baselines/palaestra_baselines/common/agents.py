@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,8 +36,13 @@ class JointChoice:
         noop: The combination of the no-ops.
     """
 
-    def __init__(self, game: Game, role: Role) -> None:
+    def __init__(self, game: Game, role: Role, takes_records: bool = False) -> None:
         """Reads a role's table of actions.
+
+        Args:
+            game: The rules.
+            role: The role.
+            takes_records: Whether fields of an observation may differ in dtype.
 
         Raises:
             ValueError: Its agents do not make single choices alone, legal alternatives are a list, there are more than
@@ -56,7 +61,8 @@ class JointChoice:
                     f"{game.name}: the legal alternatives of {choice.name!r} are a list of candidates, which these "
                     "methods do not support: they need a mask of all alternatives"
                 )
-        check_observation(game, role)
+        if not takes_records:
+            check_observation(game, role)
         self.sizes = tuple(choice.n for choice in choices)
         self.n = prod(self.sizes)
         if self.n > MOST:
@@ -159,6 +165,9 @@ class Roster:
         noops: int64 [A]: choice of an agent that does not act; 0 where it would give numbers.
     """
 
+    TAKES_RECORDS: ClassVar[bool] = False
+    """Whether fields of an observation may differ in dtype: then `read_observations` reads them one by one."""
+
     def __init__(self, game: Game, teams: Iterable[str] | None = None, *, numbers: bool = False) -> None:
         """Reads the tables of a game.
 
@@ -185,7 +194,9 @@ class Roster:
         for role in game.roles:
             rows = [k for k in range(len(role.agents)) if first + k in learning]
             if rows:
-                choice = self.joint[role.name] = (JointNumbers if self.gives_numbers else JointChoice)(game, role)
+                choice = self.joint[role.name] = (
+                    JointNumbers(game, role) if self.gives_numbers else JointChoice(game, role, self.TAKES_RECORDS)
+                )
                 self.columns[role.name] = slice(count, count + len(rows))
                 self.rows[role.name] = as_slice(rows)
                 self.sizes[role.name] = sum(f.size for f in role.observation)
@@ -241,6 +252,10 @@ class Roster:
     def read_asked(self, sim: Simulation) -> np.ndarray:
         """Bool ``[N, A]``: agents in the match that act now."""
         return (sim.alive & sim.acting)[:, self._index]
+
+    def read_rewards(self, sim: Simulation) -> np.ndarray:
+        """Rewards float32 ``[N, T]`` of all teams."""
+        return np.stack([sim.team_rewards(team) for team in self.game.teams], 1).astype(np.float32)
 
     def read_legal(self, sim: Simulation) -> np.ndarray:
         """Bool ``[N, A, M]``: legal alternatives; an agent that does not act has its no-op alone.

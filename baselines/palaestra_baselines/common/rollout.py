@@ -67,7 +67,7 @@ class Decision:
 
     Attributes:
         actions: ``[N, A]``, uint8 where all actions fit, else int32; scaled numbers float32 ``[N, A, M]``.
-        rewards: float32 ``[N, T]`` of each team.
+        rewards: float32 ``[N, T]`` of each team, or what else the roster reads as rewards.
         terminated: bool ``[N]``: a rule ended the match; False where the horizon truncated it: the value of its last
             position is then bootstrapped.
         running: bool ``[N]``: it was a decision of a match; False where the lane started its next match.
@@ -163,7 +163,7 @@ class Collector:
         sim, running = self.sim, self._running()
         self.roster.write_actions(sim, actions)
         sim.step()
-        rewards = np.stack([sim.team_rewards(team) for team in self.roster.game.teams], 1).astype(np.float32)
+        rewards = self.roster.read_rewards(sim)
         decision = Decision(actions.astype(self._action_dtype), rewards, sim.terminated & running, running)
         self.store.write_decision(decision)
         self.steps += int(running.sum())

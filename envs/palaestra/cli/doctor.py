@@ -76,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
         "environments": len(registry.ROWS),
         "cache": _cache(),
         "shared_memory": shared_block.free_bytes(),
-        "bits": bit_check(),
         "video_driver": os.environ.get("SDL_VIDEODRIVER", ""),
         "display": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.name == "nt"),
     }
@@ -84,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         games = [*(map(find_id, args.ids) if args.ids else registry.ROWS), *args.game]
         reported["games"] = warm(games if args.ids else [*games, *OTHERS], args.jobs)
         reported["removed"] = prune(games, time.time())
+    reported["bits"] = bit_check()  # last: its games are compiled beside others
     if args.json:
         print_json(reported)
     else:

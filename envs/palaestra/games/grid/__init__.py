@@ -6,7 +6,7 @@ FAMILY = Family(
     "grid",
     rows=(
         *presets(
-            "palaestra.games.grid.battle:game",
+            "palaestra.games.grid.grid_battle:game",
             Preset("palaestra/GridBattle-v0", "81 against 81 on a grid of 45 x 45 cells"),
             Preset(
                 "palaestra/GridBattle-12-v0", "12 against 12 on a grid of 20 x 20 cells", map_size=20, red=12, blue=12
@@ -28,7 +28,7 @@ FAMILY = Family(
             page=Page("GridBattle", "two armies of up to 1,024 on a grid"),
         ),
         *presets(
-            "palaestra.games.grid.pursuit:game",
+            "palaestra.games.grid.grid_pursuit:game",
             Preset("palaestra/GridPursuit-v0", "25 predators chase 50 prey on a grid of 45 x 45 cells"),
             Preset(
                 "palaestra/GridPursuit-Blind-v0",
@@ -60,5 +60,5 @@ FAMILY = Family(
         ),
     ),
     example="palaestra/GridBattle-12-v0",
-    speed=[("palaestra/GridBattle-v0", "random", 1.2e6), ("palaestra/GridPursuit-v0", "random", 1e6)],
+    speed=[("palaestra/GridBattle-v0", "random", 15e3), ("palaestra/GridPursuit-v0", "random", 35e3)],
 )

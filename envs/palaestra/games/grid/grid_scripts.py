@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from palaestra.game import script_integer
-from palaestra.games.grid.ground import alternatives_of, is_offered, occupant, side_of, slots
+from palaestra.games.grid.grid_ground import alternatives_of, is_offered, occupant, side_of, slots
 
 NAMES = ("rush", "hold_line", "focus", "wander", "flee")
 RUSH, HOLD_LINE, FOCUS, WANDER, FLEE = range(5)

@@ -37,11 +37,11 @@ In the middle of its window an agent sees itself, as a teammate. Shares in `own`
 agents of both teams within `radius`, whatever the `view`, as real numbers.
 
 A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
-distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of those who
-have left are zero.
+distance, then by number; beyond the last, numbers are -1 and offsets 0. Who has left sees zeros and has
+no neighbours.
 
 All agents have all of their hit points. The state for central critics has, besides the living and the time, how many
-agents of either team are in 16 x 16 boxes of the map.
+agents of either team are in 10 x 10 boxes of the map.
 
 ## Rewards
 
@@ -78,7 +78,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.game import TERMINATED, Field, Game, Option, Parameter, Representation, Role, integer, with_options
-from palaestra.games.grid.ground import (
+from palaestra.games.grid.grid_ground import (
     DIAGONAL,
     LOTS,
     MAP_SIZE,
@@ -104,21 +104,22 @@ from palaestra.games.grid.ground import (
     take_away,
     write_legal,
 )
-from palaestra.games.grid.scripts import NAMES, choose
-from palaestra.games.grid.scripts import plan as plan_of_script
-from palaestra.games.grid.sight import (
+from palaestra.games.grid.grid_scripts import NAMES, choose
+from palaestra.games.grid.grid_scripts import plan as plan_of_script
+from palaestra.games.grid.grid_sight import (
     OWN,
     SEEN_ENTITIES,
     STATE_SIZE,
+    draw_maps,
     observation_of,
-    sort_by_row,
+    sort_by_cell,
     window_field,
     write_entities,
     write_own,
     write_sight,
     write_window,
 )
-from palaestra.games.grid.sight import global_state as state_of_both
+from palaestra.games.grid.grid_sight import global_state as state_of_both
 
 PREDATOR, PREY = 0, 1
 ALL_CAUGHT = 2
@@ -210,17 +211,17 @@ def legal(s, world, mask):
 def observe(s, world, observations, scratch):
     """Own numbers, window and lists of each living agent."""
     predators = world.sizes[PREDATOR]
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
-        if s.alive[k]:
-            seen = observations.predator[k] if k < predators else observations.prey[k - predators]
-            write_sight(s, world, k, seen, scratch)
+        seen = observations.predator[k] if k < predators else observations.prey[k - predators]
+        write_sight(s, world, k, seen, scratch)
 
 
 def observe_windows(s, world, observations, scratch):
     """Own numbers and window."""
     predators = world.sizes[PREDATOR]
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             seen = observations.predator[k] if k < predators else observations.prey[k - predators]
@@ -231,7 +232,7 @@ def observe_windows(s, world, observations, scratch):
 def observe_entities(s, world, observations, scratch):
     """The nearest agents."""
     predators = world.sizes[PREDATOR]
-    sort_by_row(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             seen = observations.predator[k] if k < predators else observations.prey[k - predators]
@@ -345,8 +346,8 @@ def game(options: Any) -> Game:
         world=world,
         zero_sum=options.reward == "sparse",
         determinism="cross-platform",
-        render="palaestra.games.grid.picture:draw",
-        render_text="palaestra.games.grid.picture:write",
-        click="palaestra.games.grid.picture:click",
+        render="palaestra.games.grid.grid_picture:draw",
+        render_text="palaestra.games.grid.grid_picture:write",
+        click="palaestra.games.grid.grid_picture:click",
         default_opponent="wander" if options.returns else "flee",
     )

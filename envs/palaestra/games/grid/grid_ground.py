@@ -18,6 +18,10 @@ CLASSES = ((16, 64), (128, 100), (512, 128), (1024, 200))
 MOST, LARGEST = CLASSES[-1]
 EDGE = 2
 """Rows and columns of wall around the map: no way is longer."""
+FARTHEST, CHANNELS = 6, 5
+"""Cells that an agent can see to each side at most; numbers of a cell in its window."""
+STRIDE = 4
+"""Agents of a row that are copied at once."""
 FREE, WALL = 0, -1
 """Cells without an agent; the agent in slot k is k + 1."""
 FULL = 100
@@ -95,7 +99,7 @@ def choice_of(moves: tuple, hits: tuple) -> Choice:
 # ------------------------------------------------------------------------------------------------------------- options
 
 MAP_SIZE = Option("map_size", 45, "cells of a side of the map", low=20, high=LARGEST)
-VIEW = Option("view", 6, "cells that an agent sees to each side", low=1, high=6)
+VIEW = Option("view", 6, "cells that an agent sees to each side", low=1, high=FARTHEST)
 RADIUS = Option("radius", 6, "cells to each side in which an agent has neighbours", low=1, high=16)
 REWARD = Option("reward", "magent", "see Rewards", words=("magent", "sparse"))
 TIES = Option(
@@ -131,10 +135,11 @@ def scratch_fields(room: tuple[int, int]) -> tuple[tuple, ...]:
         ("victim", "i8", (agents,)),
         ("hits", "i8", (agents,)),
         ("claim", "i2", (side, side)),
-        ("first", "i4", (room[1] + 2,)),
-        ("order", "i4", (agents,)),
-        ("columns", "i4", (agents,)),
-        ("key", "i8", (17,)),
+        ("maps", "u1", (2, room[1] + 2 * FARTHEST, CHANNELS * (room[1] + 2 * FARTHEST))),
+        ("before", "u2", (2, room[1], room[1] + 1)),
+        ("order", "u2", (2, room[0] + STRIDE)),
+        ("near", "u2", (agents + STRIDE,)),
+        ("key", "i4", (18,)),
         ("wanted", "i8", (agents,)),
     )
 
@@ -154,7 +159,7 @@ def side_of(s, world, k):
 
 def occupant(s, row, column):
     """What is in a cell of the map or of the walls around it: `FREE`, `WALL`, or a slot + 1."""
-    return s.cell[row + EDGE, column + EDGE]
+    return s.cell[np.uint64(row + EDGE), np.uint64(column + EDGE)]
 
 
 def put(s, k, row, column):
@@ -206,7 +211,7 @@ def is_offered(s, world, k, act):
     there = occupant(s, s.row[k] + has.ways[act, 0], s.column[k] + side_of(s, world, k) * has.ways[act, 1])
     if act <= has.moves:
         return act == 0 or there == FREE
-    return there > FREE and s.team[there - 1] != s.team[k]
+    return there > world.sizes[0] if s.team[k] == 0 else FREE < there <= world.sizes[0]
 
 
 def write_legal(s, world, k, may):

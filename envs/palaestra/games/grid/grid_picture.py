@@ -15,7 +15,7 @@ from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import BACKGROUND, LINE, MUTED, PANEL, TEAMS, TEXT, blend, fade
 from palaestra.drawing.widgets import draw_bar
 from palaestra.game import Game
-from palaestra.games.grid.ground import FREE, FULL, alternatives_of, is_offered, occupant, side_of
+from palaestra.games.grid.grid_ground import FREE, FULL, alternatives_of, is_offered, occupant, side_of
 
 WIDTH, HEADER, MARGIN, BASE = 640, 58, 20, 24
 """Pixels of the picture, of the part above the map, beside it, and of the base line of the title."""

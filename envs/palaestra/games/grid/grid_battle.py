@@ -38,10 +38,10 @@ In the middle of its window an agent sees itself, as a teammate. Shares in `own`
 agents of both teams within `radius`, whatever the `view`, as real numbers.
 
 A number in `neighbours` is the row of the teammate in arrays of the own team. The nearest come first, by squared
-distance, then by number; beyond the last, numbers are -1 and offsets 0. `own`, `window` and both lists of the dead are
-zero.
+distance, then by number; beyond the last, numbers are -1 and offsets 0. The dead see zeros and have no
+neighbours.
 
-The state for central critics has, besides the living and the time, the hit points of either team in 16 x 16 boxes of
+The state for central critics has, besides the living and the time, the hit points of either team in 10 x 10 boxes of
 the map, not mirrored; 1 is all of an agent.
 
 ## Rewards
@@ -83,7 +83,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.game import DRAW, TERMINATED, Field, Game, Option, Parameter, Representation, Role, integer, with_options
-from palaestra.games.grid.ground import (
+from palaestra.games.grid.grid_ground import (
     DIAGONAL,
     EDGE,
     FAR,
@@ -113,21 +113,22 @@ from palaestra.games.grid.ground import (
     strike,
     write_legal,
 )
-from palaestra.games.grid.scripts import NAMES, choose
-from palaestra.games.grid.scripts import plan as plan_of_script
-from palaestra.games.grid.sight import (
+from palaestra.games.grid.grid_scripts import NAMES, choose
+from palaestra.games.grid.grid_scripts import plan as plan_of_script
+from palaestra.games.grid.grid_sight import (
     OWN,
     SEEN_ENTITIES,
     STATE_SIZE,
+    draw_maps,
     observation_of,
-    sort_by_row,
+    sort_by_cell,
     window_field,
     write_entities,
     write_own,
     write_sight,
     write_window,
 )
-from palaestra.games.grid.sight import global_state as state_of_both
+from palaestra.games.grid.grid_sight import global_state as state_of_both
 
 RED, BLUE = 0, 1
 WIPED_OUT = 2
@@ -235,15 +236,15 @@ def legal(s, world, mask):
 
 def observe(s, world, observations, scratch):
     """Own numbers, window and lists of each living agent."""
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
-        if s.alive[k]:
-            write_sight(s, world, k, observations.soldier[k], scratch)
+        write_sight(s, world, k, observations.soldier[k], scratch)
 
 
 def observe_windows(s, world, observations, scratch):
     """Own numbers and window."""
-    sort_by_row(s, world, scratch)
+    draw_maps(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             write_own(s, world, k, observations.soldier[k].own)
@@ -252,7 +253,7 @@ def observe_windows(s, world, observations, scratch):
 
 def observe_entities(s, world, observations, scratch):
     """The nearest agents."""
-    sort_by_row(s, world, scratch)
+    sort_by_cell(s, world, scratch)
     for k in range(slots(world)):
         if s.alive[k]:
             write_entities(s, world, k, observations.soldier[k], scratch)
@@ -355,9 +356,9 @@ def game(options: Any) -> Game:
         world=world,
         zero_sum=options.reward == "sparse",
         determinism="cross-platform",
-        render="palaestra.games.grid.picture:draw",
-        render_text="palaestra.games.grid.picture:write",
-        click="palaestra.games.grid.picture:click",
+        render="palaestra.games.grid.grid_picture:draw",
+        render_text="palaestra.games.grid.grid_picture:write",
+        click="palaestra.games.grid.grid_picture:click",
         default_opponent="rush",
         symmetric_teams=red == blue,
         mirror=functools.partial(mirror, red, size) if red == blue else None,
