@@ -15,6 +15,9 @@ from palaestra.games.grid import grid_pursuit as pursuit
 
 pytestmark = pytest.mark.jitless
 
+LAST_MOVE = {"soldier": 12, "predator": 4, "prey": 8}
+"""Number of the last alternative of each role that is no hit."""
+
 
 def drawn(sim: Any) -> np.ndarray:
     return np.asarray(picture.draw(sim.game, sim.game.world, sim.states[0]))
@@ -74,8 +77,13 @@ def test_a_large_map_has_several_cells_a_character():
 def test_a_click_means_what_the_mask_allows_and_nothing_else(rules):
     teams = {"red": 30, "blue": 30} if rules is battle else {"predators": 30, "prey": 30}
     sim = started(rules.game(map_size=20, **teams), compiled=False)
+    for team in sim.game.teams:
+        sim.set_opponent(team, "wander" if team == "prey" else "rush")
+    for _ in range(3 if rules is battle else 1):  # opponents stand side by side
+        sim.step()
     s, world = sim.states[0], sim.game.world
-    for slot in range(0, 60, 7):
+    fighters = np.zeros(2, int)
+    for slot in np.flatnonzero(s["alive"])[::5].tolist():
         role, index = sim.game.role_of(slot)
         allowed = set(np.flatnonzero(sim.buffers.masks[role.name]["act"][0, index]).tolist())
         found = {}
@@ -89,5 +97,8 @@ def test_a_click_means_what_the_mask_allows_and_nothing_else(rules):
                 assert other != slot
                 assert s["team"][other] == s["team"][slot]
         assert set(found) == allowed
+        fighters[s["team"][slot]] += max(allowed) > LAST_MOVE[role.name]
         assert found[0] == (s["row"][slot], s["column"][slot])
+    assert fighters[0] > 0
+    assert (fighters[1] > 0) == (rules is battle)
     assert picture.click(sim.game, world, s, 0, 0, 0) is None

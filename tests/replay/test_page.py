@@ -19,7 +19,7 @@ from palaestra.drawing.canvas import Canvas, font
 from palaestra.drawing.display_list import SCALE, DisplayList, varints
 from palaestra.game import Choice
 from palaestra.registry import make_game
-from palaestra.replay import Replay, ReplayError, frames, record, to_html
+from palaestra.replay import Replay, ReplayError, agent_tables, frames, record, to_html
 from palaestra.replay.page import make_page, page_of
 
 NUMBERS = {
@@ -160,6 +160,18 @@ def test_shapes_that_come_and_go_leave_the_others_differences():
     ]
 
 
+def test_long_rows_of_numbers_are_rounded_and_bounded_as_short_ones():
+    numbers = [x / 6 for x in range(-7, 9)] + [1e12, -1e12]
+    found = []
+    for count in (1, 20):
+        drawn, canvas = DisplayList(), Canvas(100, 50)
+        canvas.line(count * list(zip(numbers[::2], numbers[1::2], strict=True)), (0, 255, 0), 2.0)
+        drawn.add(canvas)
+        found.append(pictures(drawn)[0][1][1])
+    short, long = found
+    assert long == 20 * short
+
+
 def test_what_never_changes_is_written_once():
     ground, drawn = Canvas(100, 50), DisplayList()
     for k in range(40):
@@ -239,6 +251,21 @@ def test_rewards_actions_and_observations_are_those_of_the_match(replay: Replay,
 def unpacked(header: dict[str, Any], blocks: dict[str, np.ndarray], name: str) -> np.ndarray:
     numbers = np.array([signed(n) for n in integers(blocks[name])], np.int64).reshape(-1, header["frames"])
     return (numbers.cumsum(axis=1) << header["dropped_bits"][name]).astype(np.int32).view(np.float32).T
+
+
+def test_a_table_that_is_too_large_is_left_out_and_not_kept(replay: Replay, shown: Any, monkeypatch: Any):
+    whole, tables = shown
+    width = sum(field["size"] for fields in whole["fields"] for field in fields)
+    monkeypatch.setattr(agent_tables, "MOST_NUMBERS", 3 * width)
+    read_tables: Any = None
+    for number, sim in enumerate(frames(replay)):
+        read_tables = read_tables or agent_tables.AgentTables(sim, 0, replay)
+        assert ("observations" in read_tables.rows(None)) == (number < 3)
+    header, blocks = read(make_page(replay))
+    assert header["notes"] == [f"observations are left out: {whole['frames'] * width:,} numbers"]
+    assert whole["notes"] == []
+    assert set(tables) - set(blocks) == {"observations"}
+    np.testing.assert_array_equal(blocks["actions"], tables["actions"])
 
 
 def test_the_end_is_marked_and_the_match_described(replay: Replay, shown: Any):

@@ -23,13 +23,15 @@ PLAIN = frozenset(map(chr, range(32, 127)))
 """Letters that stand side by side, whatever is next to them."""
 LARGEST = 2**29
 """Bound of a number: farther places are moved there."""
+MANY = 64
+"""Longer rows of numbers are rounded as an array."""
 
 Operation = tuple[int, tuple[int, ...]]
 """Number of the style, and the numbers."""
 
 
 class Streams(NamedTuple):
-    """Natural numbers of lists of operations, one behind the other.
+    """Natural numbers of lists of operations, one behind the other, in LEB128.
 
     Attributes:
         styles: Of each list the number of operations; of each operation 1 + number of its style, or 0 where it is the
@@ -39,9 +41,9 @@ class Streams(NamedTuple):
         ys: Second, fourth, ...
     """
 
-    styles: list[int]
-    xs: list[int]
-    ys: list[int]
+    styles: bytearray
+    xs: bytearray
+    ys: bytearray
 
 
 class DisplayList:
@@ -61,7 +63,7 @@ class DisplayList:
         self.letters = dict[int, dict[str, int]]()
         self._numbers = dict[tuple, int]()
         self._layers = dict[Layer, tuple[int, int]]()
-        self._of_layers, self._of_pictures = Streams([], [], []), Streams([], [], [])
+        self._of_layers, self._of_pictures = (Streams(bytearray(), bytearray(), bytearray()) for _ in range(2))
         self._before = list[Operation]()
 
     def add(self, canvas: Canvas) -> None:
@@ -75,7 +77,7 @@ class DisplayList:
         """All layers, then all pictures: streams by name, uint8 ``[bytes]``."""
         names = ("op_styles", "op_xs", "op_ys")
         return {
-            name: varints(layers + pictures)
+            name: np.frombuffer(layers + pictures, np.uint8)
             for name, layers, pictures in zip(names, self._of_layers, self._of_pictures, strict=True)
         }
 
@@ -130,6 +132,9 @@ class DisplayList:
         if number is None:
             number = self._numbers[style] = len(self.styles)
             self.styles.append([list(part) if isinstance(part, tuple) else part for part in style])
+        if len(numbers) > MANY:
+            whole = np.rint(SCALE * np.array(numbers, np.float64)).clip(-LARGEST, LARGEST)
+            return number, tuple(whole.astype(np.int64).tolist())
         return number, tuple(max(-LARGEST, min(round(SCALE * x), LARGEST)) for x in numbers)
 
 
@@ -148,24 +153,27 @@ def _left_end(text: str, size: int, anchor: str) -> Point:
 
 def _write(out: Streams, operations: Sequence[Operation], before: Sequence[Operation]) -> None:
     """Writes a list of operations, as differences to those of the list before it that have their styles."""
-    out.styles.append(len(operations))
+    styles, xs, ys = [len(operations)], list[int](), list[int]()
     alike = dict[int, deque[int]]()
     for place, (style, _) in enumerate(before):
         alike.setdefault(style, deque()).append(place)
     expected = 0  # where the next operation stood, if it is the one behind the last
     for style, numbers in operations:
-        out.styles.append(0 if expected < len(before) and before[expected][0] == style else style + 1)
+        styles.append(0 if expected < len(before) and before[expected][0] == style else style + 1)
         if alike.get(style):
             place = alike[style].popleft()
             numbers = [a - b for a, b in zip(numbers, before[place][1], strict=True)]
             expected = place + 1
-        out.xs.extend(map(natural, numbers[::2]))
-        out.ys.extend(map(natural, numbers[1::2]))
+        xs.extend(numbers[::2])
+        ys.extend(numbers[1::2])
+    out.styles.extend(varints(np.array(styles)))
+    out.xs.extend(varints(natural(np.array(xs, np.int64))))
+    out.ys.extend(varints(natural(np.array(ys, np.int64))))
 
 
-def natural(number: int) -> int:
+def natural(numbers: np.ndarray) -> np.ndarray:
     """0, -1, 1, -2, ... as 0, 1, 2, 3, ..."""
-    return 2 * number if number >= 0 else -2 * number - 1
+    return np.where(numbers >= 0, 2 * numbers, -2 * numbers - 1)
 
 
 def varints(numbers: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.lib.recfunctions import structured_to_unstructured
 
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.simulation import Simulation
-from palaestra.drawing.display_list import varints
+from palaestra.drawing.display_list import natural, varints
 from palaestra.game import Choice, Game, Role
 from palaestra.replay.file import Replay, ReplayError
 from palaestra.replay.policy_outputs import DROPPED_BITS, spans
@@ -19,20 +18,15 @@ from palaestra.replay.policy_outputs import DROPPED_BITS, spans
 MOST_OPTIONS = 64
 """Alternatives of a choice that have names; others are numbers."""
 MOST_NUMBERS = 4_000_000
-"""Observations of a match with more are left out of its page."""
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where an agent stands: its role, its place within that, and the columns of its mask that are shown."""
-
-    role: Role
-    row: int
-    columns: np.ndarray
+"""Actions, observations or outputs of a match with more are left out of its page."""
 
 
 class AgentTables:
-    """Reads the arrays of a simulation for one lane."""
+    """Reads the arrays of a simulation for one lane.
+
+    Attributes:
+        left_out: How many numbers the tables would have that are too large, by name. They have no more rows.
+    """
 
     def __init__(self, sim: Simulation, lane: int, replay: Replay) -> None:
         """Finds the agents; the simulation's arrays stay where they are.
@@ -46,7 +40,8 @@ class AgentTables:
             ReplayError: What it tells does not fit the teams.
         """
         self._sim, self._lane, game = sim, lane, sim.game
-        self._places = [_Place(role, row, _columns(role)) for role in game.roles for row in range(len(role.agents))]
+        self._roles = [role for role in game.roles for _ in role.agents]
+        self._columns = {role.name: _columns(role) for role in game.roles}
         self._strings = dict[str, int]()
         self._readers = list[AgentIO]()
         if name := _text_codec(game):
@@ -55,38 +50,43 @@ class AgentTables:
         self._output_spans = list(spans(replay.output_columns, game.teams))
         if self._outputs.shape[1] != sum(agents * size for _, _, agents, size in self._output_spans):
             raise ReplayError(f"{replay.path or 'the replay'}: what players computed does not fit the teams")
+        self._widths = {
+            "actions": sum(field.size for role in self._roles for field in role.action),
+            "observations": sum(field.size for role in self._roles for field in role.observation),
+            "outputs": self._outputs.shape[1],
+        }
+        self._numbers = dict.fromkeys(self._widths, 0)
+        self.left_out = dict[str, int]()
 
     def rows(self, decision: int | None) -> dict[str, np.ndarray]:
         """One row of each table, after a decision of this number; None after a reset, with NaN in place of actions."""
         sim, lane = self._sim, self._lane
         acts = decision is not None and int(sim.states["steps"][lane]) > 0
-        actions = np.concatenate([self._flat(sim.actions, place) for place in self._places])
         rows = {
-            "rewards": np.array(sim.rewards[lane] if acts else np.zeros(len(self._places)), np.float32),
+            "rewards": np.array(sim.rewards[lane] if acts else np.zeros(len(sim.game.agents)), np.float32),
             "alive": sim.alive[lane].astype(np.uint8),
             "acting": sim.acting[lane].astype(np.uint8),
-            "actions": actions if acts else np.full_like(actions, np.nan),
-            "observations": np.concatenate([self._flat(sim.observations, place) for place in self._places]),
         }
-        if sim.legal is not None and any(len(place.columns) for place in self._places):
-            legal = [self._flat(sim.legal, place)[place.columns] for place in self._places if len(place.columns)]
-            rows["legal"] = np.concatenate(legal).astype(np.uint8)
-        if self._output_spans:
+        if self._has_room("actions"):
+            actions = self._flat(sim.actions)
+            rows["actions"] = actions if acts else np.full_like(actions, np.nan)
+        if self._has_room("observations"):
+            rows["observations"] = self._flat(sim.observations)
+        if sim.legal is not None and any(map(len, self._columns.values())):
+            rows["legal"] = self._flat(sim.legal, self._columns).astype(np.uint8)
+        if self._output_spans and self._has_room("outputs"):
             rows["outputs"] = self._outputs[decision] if acts else np.full_like(self._outputs[0], np.nan)
         if self._readers:
             rows["texts"] = np.array([self._text(reader) for reader in self._readers], np.uint32)
         return rows
 
     def header(self, blocks: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Names of the columns; packs tables of numbers in ``blocks``, or leaves them out and says so."""
-        notes, dropped = [], dict[str, int]()
-        for name in ("actions", "observations", "outputs"):
+        """Names of the columns and of what is left out; packs tables of numbers in ``blocks``."""
+        dropped = dict[str, int]()
+        for name in self._widths:
             if name not in blocks:
                 continue
             table = blocks.pop(name)
-            if table.size > MOST_NUMBERS:
-                notes.append(f"{name} are left out: {table.size:,} numbers")
-                continue
             is_exact = name == "actions" and self._has_large_numbers()
             is_exact |= bool((np.isnan(table) | (table == np.rint(table))).all())
             dropped[name] = 0 if is_exact else DROPPED_BITS
@@ -94,31 +94,45 @@ class AgentTables:
         return {
             "dropped_bits": dropped,
             "agents": list(self._sim.game.agents),
-            "actions": [[_action(field) for field in place.role.action] for place in self._places],
+            "actions": [[_action(field) for field in role.action] for role in self._roles],
             "fields": [
-                [{"name": f.name, "about": f.about, "unit": f.unit, "size": f.size} for f in place.role.observation]
-                for place in self._places
+                [{"name": f.name, "about": f.about, "unit": f.unit, "size": f.size} for f in role.observation]
+                for role in self._roles
             ],
             "outputs": [
                 {"name": name, "agents": list(self._sim.game.teams[team]), "size": size}
                 for team, name, _, size in self._output_spans
             ],
             "strings": list(self._strings),
-            "notes": notes,
+            "notes": [f"{name} are left out: {numbers:,} numbers" for name, numbers in self.left_out.items()],
         }
 
     def _has_large_numbers(self) -> bool:
         """Whether a choice has numbers of more than three digits, which are to stay whole."""
-        fields = (field for place in self._places for field in place.role.action)
+        fields = (field for role in self._roles for field in role.action)
         return any(isinstance(field, Choice) and field.n > 1000 for field in fields)
 
-    def _flat(self, arrays: Any, place: _Place) -> np.ndarray:
-        """An agent's numbers of one kind, float32."""
-        array = arrays[place.role.name] if isinstance(arrays, Mapping) else arrays
-        row = array[self._lane, place.row]
-        if row.dtype.names is not None:
-            row = structured_to_unstructured(row)
-        return np.atleast_1d(np.asarray(row, np.float32)).ravel()
+    def _has_room(self, name: str) -> bool:
+        """Counts one row more of a table; False where it is too large."""
+        self._numbers[name] += self._widths[name]
+        if self._numbers[name] > MOST_NUMBERS:
+            self.left_out[name] = self._numbers[name]
+        return name not in self.left_out
+
+    def _flat(self, arrays: Any, columns: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """Numbers of one kind of all agents, float32; of each only those ``columns`` of its role, if given."""
+        parts = list[np.ndarray]()
+        for role in self._sim.game.roles:
+            if columns is not None and not len(columns[role.name]):
+                continue
+            array = arrays[role.name] if isinstance(arrays, Mapping) else arrays
+            rows = array[self._lane, : len(role.agents)]
+            if rows.dtype.names is not None:
+                rows = structured_to_unstructured(rows)
+            if columns is not None:
+                rows = rows.reshape(len(rows), -1)[:, columns[role.name]]
+            parts.append(np.asarray(rows, np.float32).ravel())
+        return np.concatenate(parts)
 
     def _text(self, reader: AgentIO) -> int:
         text = reader.observe_lane(self._lane)
@@ -129,7 +143,7 @@ def packed_floats(table: np.ndarray, dropped_bits: int) -> np.ndarray:
     """A table float32 ``[F, W]`` in LEB128, column by column: first bits as integers, differences from row to row."""
     bits = np.ascontiguousarray(table.T, np.float32).view(np.int32).astype(np.int64) >> dropped_bits
     steps = np.diff(bits, axis=1, prepend=0)
-    return varints(np.where(steps >= 0, 2 * steps, -2 * steps - 1).ravel())
+    return varints(natural(steps).ravel())
 
 
 def _text_codec(game: Game) -> str | None:

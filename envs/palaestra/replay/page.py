@@ -179,6 +179,8 @@ class MatchData:
         self._mark(sim, number)
         for name, row in self._tables.rows(self._decision if is_decision else None).items():
             self._rows.setdefault(name, []).append(row)
+        for name in self._tables.left_out:
+            self._rows.pop(name, None)
 
     def finish(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays, see `packed`."""
