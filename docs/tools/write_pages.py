@@ -297,6 +297,23 @@ def gradient_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def messages_table(root: Path) -> str:
+    """Table of catches with and without messages, of each seed, from the results of ``learn.py nvif``."""
+    groups = _grouped(_rows(root, "nvif_*_results.csv"), "setting", "title")
+    if not groups:
+        return "No results yet."
+    lines = ["| task | team | as learnt | messages shuffled | larger map | processor |", "|---" * 6 + "|"]
+    for (setting, title), rows in groups.items():
+        cells = []
+        for test in ("as learnt", "messages shuffled", "24"):
+            means = [float(row["catches"]) for row in rows if row["test"].startswith(test)]
+            each = f" ({', '.join(f'{mean:.2f}' for mean in means)})" if len(means) > 1 else ""
+            cells.append(f"{sum(means) / len(means):.2f}{each}" if means else "")
+        seconds = max(float(row["cpu_s"]) for row in rows)
+        lines.append(f"| {' | '.join([setting, title, *cells, f'{seconds:.0f} s'])} |")
+    return "\n".join(lines)
+
+
 def example(root: Path) -> str:
     """The rules of `EXAMPLE` as a code block: the file without double blank lines and what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
@@ -391,6 +408,7 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "more battles": lambda: more_battles_table(root),
         "duel": lambda: duel_table(root),
         "pursuit": lambda: pursuit_table(root),
+        "messages": lambda: messages_table(root),
         "robots": lambda: robots_table(root, "seqwm_tasks"),
         "modes": lambda: robots_table(root, "seqwm_modes"),
         "copy": lambda: copy_table(root),
