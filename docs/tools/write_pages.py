@@ -306,7 +306,7 @@ def messages_table(root: Path) -> str:
     for (setting, title), rows in groups.items():
         cells = []
         for test in ("as learnt", "messages shuffled", "24"):
-            means = [float(row["catches"]) for row in rows if row["test"].startswith(test)]
+            means = [float(row.get("catches") or row["win_rate"]) for row in rows if row["test"].startswith(test)]
             each = f" ({', '.join(f'{mean:.2f}' for mean in means)})" if len(means) > 1 else ""
             cells.append(f"{sum(means) / len(means):.2f}{each}" if means else "")
         seconds = max(float(row["cpu_s"]) for row in rows)
