@@ -1,7 +1,5 @@
 """NVIF: exchanges of messages, the pretraining's targets and losses, the losses of PPO and DQN by hand, runs, files."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from pathlib import Path

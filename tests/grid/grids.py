@@ -1,7 +1,5 @@
 """Battles and pursuits for tests: agents in any cells, actions by their words. Rules run as plain Python."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rules of GridBattle: hits, recovery, what is paid, who has won, starts and sizes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from grid.grids import cells, ended, fight, go, hit_points, place

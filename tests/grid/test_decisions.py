@@ -1,7 +1,5 @@
 """Decisions of both games against a second account of the rules, written from the pages alone, by names and words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

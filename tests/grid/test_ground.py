@@ -1,7 +1,5 @@
 """The map of both games: alternatives, moves at once, lots, and what holds in every match."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pictures, texts and clicks of the games on a grid."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

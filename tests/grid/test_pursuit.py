@@ -1,7 +1,5 @@
 """The rules of GridPursuit: hits together, what comes back, what is paid, who has won, starts and sizes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from grid.grids import assert_map_is_whole, cells, ended, go, hit_points, hunt, place

@@ -1,7 +1,5 @@
 """Scripts of both games: what each does, in which order they win, and that both teams decide alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

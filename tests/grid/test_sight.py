@@ -1,7 +1,5 @@
 """What agents on a grid see and may do, against a plain definition: all pairs of agents, and cells by their words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
