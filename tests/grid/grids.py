@@ -23,17 +23,10 @@ def hunt(predators: int = 1, prey: int = 1, lanes: int = 1, **options: Any) -> A
     return _started(pursuit.game, lanes, predators=predators, prey=prey, **options)
 
 
-def _started(
-    factory: Any,
-    lanes: int,
-    seed: int = 1,
-    compiled: bool = False,
-    parameters: dict[str, float] | None = None,
-    **options: Any,
-) -> Any:
+def _started(factory: Any, lanes: int, compiled: bool = False, parameters: Any = None, **options: Any) -> Any:
     game = factory(**{"map_size": 20, "view": 1, "radius": 1, **options})
     sim = KernelSimulation(game, lanes, compiled=compiled, autoreset_mode="off", parameters=parameters or {})
-    sim.reset(seed=seed)
+    sim.reset(seed=1)
     return sim
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games.play import long_without_the_compiler
-from grid.grids import cells, fight, hunt, place, words_of
+from grid.grids import cells, fight, hit_points, hunt, place, words_of
 
 from palaestra import make_batch
 from palaestra.evaluation import evaluate
@@ -28,13 +28,26 @@ def acts(sim: Any, script: str, team: str) -> list[str]:
         ("rush", "hit ahead"),
         ("wander", "hit ahead"),
         ("hold_line", "hit down"),
-        ("focus", "hit down"),
+        ("focus", "hit up"),
         ("flee", "move 2 down"),
     ],
 )
-def test_scripts_hit_the_first_or_the_weakest(script: str, act: str):
+def test_scripts_hit_the_first_the_weakest_or_of_those_who_die_as_soon_the_healthiest(script: str, act: str):
     sim = place(fight(1, 3), (5, 5), (4, 5), (6, 5), (5, 6), hit_points=[100, 60, 50, 55])
     assert acts(sim, script, "red") == [act]
+
+
+def test_focus_hits_whom_it_kills_sooner_though_another_one_is_healthier():
+    sim = place(fight(1, 3), (5, 5), (4, 5), (6, 5), (5, 6), hit_points=[100, 60, 40, 35])
+    assert acts(sim, "focus", "red") == ["hit down"]
+
+
+def test_the_plan_of_focus_survives_another_script_in_its_team():
+    sim = place(fight(3, 1), (5, 5), (1, 1), (5, 7), (5, 6))
+    for agent, script in (("red_0", "focus"), ("red_1", "rush"), ("red_2", "focus")):
+        sim.set_opponent(agent, script)
+    sim.step()
+    assert hit_points(sim)[3] == 100 - 2 * 20 + 1
 
 
 def test_focus_hits_among_as_weak_opponents_whom_most_can_hit():

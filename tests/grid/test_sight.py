@@ -127,11 +127,7 @@ class Definition:
 
 
 def compare(sim: Simulation) -> None:
-    """Compares all that the matches show now.
-
-    Raises:
-        AssertionError: Something is not as defined.
-    """
+    """All that the matches show now is as defined."""
     definition, first = Definition(sim), 0
     own, window, (neighbours, offsets) = definition.own(), definition.window(), definition.lists()
     shown, legal = of_roles(sim, sim.observations), of_roles(sim, sim.legal)

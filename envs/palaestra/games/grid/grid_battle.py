@@ -18,9 +18,10 @@ In each decision, in this order:
 An agent stays, moves to a free cell, or hits an opponent in one of the 8 cells around it; the mask says what it may.
 
 The scripts know where everybody is. ``"rush"`` goes to the nearest opponent and hits the first that it can, in the
-order of the actions. ``"focus"`` goes there too and hits the weakest, of as weak ones the one that most of its team can
-hit. ``"hold_line"`` goes to the column at a quarter of the map, seen from its side, stays there and hits the weakest.
-``"wander"`` moves at random and hits the first. ``"flee"`` goes away from the nearest opponent and hits nobody.
+order of the actions. ``"focus"`` goes there too and hits whom its team kills soonest, if all hit that can, of these the
+one with most hit points. ``"hold_line"`` goes to the column at a quarter of the map, seen from its side, stays there
+and hits the weakest. ``"wander"`` moves at random and hits the first. ``"flee"`` goes away from the nearest opponent
+and hits nobody.
 
 ## Action Space
 

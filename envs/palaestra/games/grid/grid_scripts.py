@@ -12,19 +12,20 @@ from palaestra.games.grid.grid_ground import alternatives_of, is_offered, occupa
 
 NAMES = ("rush", "hold_line", "focus", "wander", "flee")
 RUSH, HOLD_LINE, FOCUS, WANDER, FLEE = range(5)
+HIT = 20
+"""Tenths of a hit point that a hit takes by default."""
 NONE = -1
 STAY = 0
 
 
 def plan(s, world, team, which, scratch):
-    """Counts how many of the team can hit each opponent now."""
+    """Counts for "focus" how many of the team can hit each opponent now; other scripts of the team leave it alone."""
     agents = slots(world)
     for k in range(agents):
-        scratch.wanted[k] = 0
-    if which != FOCUS:
-        return
+        if which == FOCUS and s.team[k] != team:
+            scratch.wanted[k] = 0
     for k in range(agents):
-        if s.alive[k] and s.team[k] == team:
+        if which == FOCUS and s.alive[k] and s.team[k] == team:
             has = alternatives_of(s, world, k)
             for act in range(1 + has.moves, 1 + has.moves + has.hits):
                 if is_offered(s, world, k, act):
@@ -41,10 +42,10 @@ def choose(s, world, k, which, scratch):
     """The alternative of an agent.
 
     0 "rush" goes to the nearest opponent and hits the first that it can. 1 "hold_line" goes to the column at a quarter
-    of the map, stays there and hits the weakest. 2 "focus" goes to the nearest as well, and hits the weakest whom as
-    many as needed can hit, of as weak ones the one that most can hit. 3 "wander" moves at random and hits the first. 4
-    "flee" goes away from the nearest opponent and hits nobody; from opponents that cannot hit it does not flee, but is
-    "rush".
+    of the map, stays there and hits the weakest. 2 "focus" goes to the nearest as well, and hits whom the team kills
+    soonest, of these the healthiest, of these the one that most can hit; but nobody whom fewer than needed can hit.
+    3 "wander" moves at random and hits the first. 4 "flee" goes away from the nearest opponent and hits nobody; from
+    opponents that cannot hit it does not flee, but is "rush".
     """
     has, opponents = alternatives_of(s, world, k), world.second if s.team[k] == 0 else world.first
     draw = script_integer(s, 1 + has.moves)  # always drawn
@@ -73,12 +74,18 @@ def best_hit(s, world, k, which, scratch):
             if which == FOCUS:
                 if scratch.wanted[j] < world.need:
                     continue
-                cost = 64 * s.hit_points[j] - scratch.wanted[j]
+                cost = decisions_to_kill(s, j, scratch) * 8192 - 64 * np.int64(s.hit_points[j]) - scratch.wanted[j]
             elif which == HOLD_LINE:
                 cost = np.int64(s.hit_points[j])
             if best == STAY or cost < least:
                 best, least = act, cost
     return best
+
+
+def decisions_to_kill(s, j, scratch):
+    """In how many decisions an opponent dies if all hit it that can, by hits that take what they take by default."""
+    taken = HIT * scratch.wanted[j]
+    return (s.hit_points[j] + taken - 1) // taken
 
 
 def nearest_opponent(s, world, k):
