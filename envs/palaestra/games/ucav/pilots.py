@@ -105,7 +105,12 @@ EDGE_SECONDS, SIDEWAYS_RAD, BACKWARD_RAD = 8.0, math.radians(70.0), math.radians
 
 def script_stick(s, world, slot, which, actions, scratch):
     """Decides and flies with the stick, once a period."""
-    decide(s, slot, which, PERIOD_S, scratch)
+    decide(s, slot, opponent_of(slot), which, PERIOD_S, scratch)
+    fly_by_stick(s, slot, actions)
+
+
+def fly_by_stick(s, slot, actions):
+    """Flies the wish of a pilot with the stick for one period."""
     wish, body, action = s.pilots[slot].wish, s.body[slot], actions.pilot[slot]
     if wish.kind == MACRO:
         steer(body, s.autopilots[slot], wish.roll_rad, wish.flight_path_rad, wish.speed_mps)
@@ -119,12 +124,17 @@ def script_stick(s, world, slot, which, actions, scratch):
 
 
 def script_macro(s, world, slot, which, actions, scratch):
-    """Decides and asks the inner loop for it, twice a second.
+    """Decides and asks the inner loop for it, twice a second."""
+    decide(s, slot, opponent_of(slot), which, MACRO_S, scratch)
+    fly_by_macro(s, slot, actions)
+
+
+def fly_by_macro(s, slot, actions):
+    """Asks the inner loop for the wish of a pilot.
 
     At 90 degrees of bank an inner loop cannot pull, since no load factor holds the path there, so the bank keeps off
     it; load and speed keep a margin for the half second without a correction.
     """
-    decide(s, slot, which, MACRO_S, scratch)
     m, body, action = s.pilots[slot], s.body[slot], actions.pilot[slot]
     wish = m.wish
     roll, flight_path, speed = wish.roll_rad, wish.flight_path_rad, wish.speed_mps
@@ -141,9 +151,9 @@ def script_macro(s, world, slot, which, actions, scratch):
 # --------------------------------------------------------------------------------------------------------- tactics
 
 
-def decide(s, slot, which, interval_s, scratch):
-    """Writes the wish of one script: tactic first, safety last."""
-    m, me, other = s.pilots[slot], s.body[slot], s.body[opponent_of(slot)]
+def decide(s, slot, opponent, which, interval_s, scratch):
+    """Writes the wish of the script ``which`` in a slot against the aircraft in another: tactic first, safety last."""
+    m, me, other = s.pilots[slot], s.body[slot], s.body[opponent]
     draw_1, draw_2, draw_3 = 0.0, 0.0, 0.0
     if s.steps == 0:
         draw_1 = script_uniform(s, 0.0, 1.0)
