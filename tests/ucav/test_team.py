@@ -428,3 +428,51 @@ def test_equal_seeds_fly_the_same_match_on_both_engines(commands):
             return np.stack([sim.states["body"][name] for name in ("north_m", "east_m", "altitude_m")])
 
     np.testing.assert_allclose(fly("compiled"), fly("jsbsim"), rtol=0, atol=1e-6)
+
+
+# --------------------------------------------------------------------------------------------------------- pictures
+
+
+def fought(sizes: tuple[int, int] = (3, 2)) -> tuple[Game, np.ndarray]:
+    """Ten records of a match whose blue_0 is shot down in the fifth."""
+    match = Match(team.game(red=sizes[0], blue=sizes[1])).apart()
+    records = []
+    for step in range(10):
+        if step == 4:
+            match.put(3, 300.0, 0.0)
+            match.s.health[3] = 0.01
+        match.evaluate()
+        records.append(np.array(match.s).copy())
+    return match.game, np.array(records)
+
+
+def test_pictures_show_each_aircraft_in_the_colour_of_its_team():
+    pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
+    from palaestra.drawing.colors import TEAMS
+    from palaestra.games.ucav.flightplot import film
+
+    game, records = fought()
+    frames = list(film(game, records, every=9))
+    assert [frame.shape for frame in frames] == [(540, 960, 3)] * 2
+    for color in TEAMS:
+        assert (np.abs(frames[-1].astype(int) - color).max(-1) < 30).sum() > 300
+
+
+def test_a_page_of_a_team_fight_has_a_path_for_each_aircraft():
+    pytest.importorskip("matplotlib", reason="plots need the extra palaestra[render]")
+    from palaestra.games.ucav.flightplot import plot_flight
+
+    game, records = fought()
+    paths, altitude, *_ = plot_flight(game, records).axes
+    assert [text.get_text() for text in paths.get_legend().get_texts()] == list(game.agents)
+    assert [len(line.get_xdata()) for line in altitude.get_lines()[:5]] == [10, 10, 10, 5, 10]
+
+
+def test_a_flight_recording_takes_an_aircraft_away_when_it_leaves(tmp_path):
+    from palaestra.games.ucav.acmi import read_acmi, write_acmi
+
+    game, records = fought()
+    write_acmi(tmp_path / "teams.acmi", game, records)
+    objects = read_acmi(tmp_path / "teams.acmi").objects
+    calls = {one.properties["CallSign"]: one.removed_s for one in objects.values() if "CallSign" in one.properties}
+    assert calls == {"red_0": None, "red_1": None, "red_2": None, "blue_0": pytest.approx(0.5), "blue_1": None}
