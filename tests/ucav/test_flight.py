@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import palaestra
+from palaestra.core.compile.linker import record_view
 from palaestra.games.ucav import flight, track, weather
-from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.body import BODY, NOT_FLOWN
 from palaestra.registry import make_game
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
@@ -122,6 +123,23 @@ def test_a_flight_whose_numbers_are_no_longer_finite_stops_and_says_so():
     assert sim.states["info"]["end_reason"][0] == sim.game.all_end_reasons.index("not_finite")
     np.testing.assert_array_equal(sim.states["body"]["altitude_m"], before)
     sim.close()
+
+
+def test_an_aircraft_whose_throttle_is_below_zero_is_neither_started_nor_flown():
+    hooks = flight.compiled_hooks("f16", "still", 60)
+    s: Any = record_view(np.zeros(1, np.dtype([("body", BODY, (3,)), ("flight", hooks.record, (3,))])))[0]
+    for body, throttle in zip(s.body, (0.5, NOT_FLOWN, 0.5), strict=True):
+        body.altitude_m, body.true_airspeed_mps, body.throttle_command = 5000.0, 250.0, throttle
+    absent = s.body[1].tobytes()
+    hooks.load(s, None, None)
+    hooks.advance(s, None, None)
+    assert s.body[1].tobytes() == absent
+    assert s.body[0].north_m == s.body[2].north_m > 20.0
+    s.body[2].throttle_command = NOT_FLOWN
+    wreck = s.body[2].tobytes()
+    hooks.advance(s, None, None)
+    assert s.body[2].tobytes() == wreck
+    assert s.body[0].north_m > 40.0
 
 
 # ------------------------------------------------------------------------------------------------------ generated file

@@ -35,6 +35,12 @@ FAMILY = Family(
             Preset("palaestra/UcavDogfight-v2", "1v1 gunfight, zero-sum"),
             Preset("palaestra/UcavDogfight-Contest-v2", "a cone of 1 degree, and no pay before a gun hits", **CONTEST),
         ),
+        *presets(
+            "palaestra.games.ucav.team:game",
+            Preset("palaestra/UcavTeam-v0", "gunfight of teams, one to eight aircraft each, zero-sum"),
+            Preset("palaestra/UcavTeam-2v2-v0", "two against two", red=2, blue=2),
+            Preset("palaestra/UcavTeam-4v4-v0", "four against four", red=4, blue=4),
+        ),
     ),
     order=2,
     needs={"jsbsim": "palaestra[flight]", "safetensors": "palaestra[flight]"},

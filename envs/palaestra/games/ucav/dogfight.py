@@ -228,26 +228,36 @@ def command_stick(s, world, actions, scratch):
     """Puts the stick where the pilots want it. Throttle -1..1 is 0..1 of the lever."""
     note_places(s)
     for slot in range(COUNT):
-        action, body = actions.pilot[slot], s.body[slot]
-        change_weather(s, body)
-        body.aileron_command = action.aileron
-        body.elevator_command = action.elevator
-        body.rudder_command = action.rudder
-        body.throttle_command = 0.5 * (action.throttle + 1.0)
-        s.last_action[slot, 0] = action.aileron
-        s.last_action[slot, 1] = action.elevator
-        s.last_action[slot, 2] = action.rudder
-        s.last_action[slot, 3] = action.throttle
+        put_stick(s, slot, actions)
+
+
+def put_stick(s, slot, actions):
+    """Puts the stick of one aircraft where its pilot wants it."""
+    action, body = actions.pilot[slot], s.body[slot]
+    change_weather(s, body)
+    body.aileron_command = action.aileron
+    body.elevator_command = action.elevator
+    body.rudder_command = action.rudder
+    body.throttle_command = 0.5 * (action.throttle + 1.0)
+    s.last_action[slot, 0] = action.aileron
+    s.last_action[slot, 1] = action.elevator
+    s.last_action[slot, 2] = action.rudder
+    s.last_action[slot, 3] = action.throttle
 
 
 def command_macro_pid(s, world, actions, scratch):
     """Lets the cascaded PID of `palaestra.games.ucav.autopilot` fly the macro for one period."""
     note_places(s)
     for slot in range(COUNT):
-        change_weather(s, s.body[slot])
-        remember_macro(s, slot, actions.pilot[slot])
-        roll, flight_path, speed = read_macro(actions.pilot[slot])
-        steer(s.body[slot], s.autopilots[slot], roll, flight_path, speed)
+        fly_macro(s, slot, actions)
+
+
+def fly_macro(s, slot, actions):
+    """Lets the cascaded PID fly the macro of one aircraft."""
+    change_weather(s, s.body[slot])
+    remember_macro(s, slot, actions.pilot[slot])
+    roll, flight_path, speed = read_macro(actions.pilot[slot])
+    steer(s.body[slot], s.autopilots[slot], roll, flight_path, speed)
 
 
 def command_macro_network(s, world, actions, scratch):

@@ -88,7 +88,7 @@ def fire(s, shooter, target):
         s.info.opportunity_seconds[shooter] += PERIOD_S
     if hits:
         s.info.cone_seconds[shooter] += PERIOD_S
-        armed = s.parameters.red_gun if shooter == RED else s.parameters.blue_gun
+        armed = s.parameters.red_gun if s.team[shooter] == RED else s.parameters.blue_gun
         lost = min(s.health[target], armed * damage_rate(s, range_m) * PERIOD_S)
         s.health[target] -= lost
         s.info.gun_damage[shooter] += lost
