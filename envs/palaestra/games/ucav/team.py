@@ -174,7 +174,15 @@ OF_THE_DOGFIGHT = (
 )
 PARAMETERS = (
     *(p for p in dogfight.PARAMETERS if p.name in OF_THE_DOGFIGHT),
-    Parameter("range_low_m", 4000.0, 500.0, 20_000.0, "m", "smallest range of the formations at the start"),
+    Parameter(
+        "range_low_m",
+        4000.0,
+        500.0,
+        20_000.0,
+        "m",
+        "smallest range of the formations at the start",
+        up_to="range_high_m",
+    ),
     Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range of the formations at the start"),
     Parameter("spacing_m", 500.0, 50.0, 5000.0, "m", "distance of neighbours in a formation"),
 )
