@@ -23,7 +23,7 @@ from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
 
 pytestmark = pytest.mark.check
 
-TRACK, DOGFIGHT = "palaestra/UcavTrack-v1", "palaestra/UcavDogfight-v1"
+TRACK, DOGFIGHT = "palaestra/UcavTrack-v2", "palaestra/UcavDogfight-v2"
 
 
 def make(lanes: int = 1, id: str = TRACK, **keywords: Any) -> Any:
@@ -44,12 +44,14 @@ def flown(sim: Any, steps: int = 20) -> bytes:
 # ------------------------------------------------------------------------------------------------------------- engines
 
 
-def test_ids_of_the_first_version_fly_jsbsims_aircraft_as_installed():
-    for name in ("UcavTrack", "UcavPursuit", "UcavDogfight"):
-        old, new = (make_game(f"palaestra/{name}-v{k}")[0] for k in (0, 1))
-        assert old.physics_options == {"physics_hz": 60, "frames": 6, "airframe": "f16-jsbsim", "planet": "wgs84"}
-        assert new.physics is None
-        assert new.advance is not None
+@pytest.mark.parametrize("name", ["UcavTrack", "UcavPursuit", "UcavDogfight", "UcavDogfight-Contest"])
+def test_an_engine_is_a_keyword_of_every_id(name):
+    own = make_game(f"palaestra/{name}-v2")[0]
+    assert own.physics is None
+    assert own.advance is not None
+    installed = {"engine": "jsbsim", "airframe": "f16-jsbsim", "planet": "wgs84"}
+    other = make_game(f"palaestra/{name}-v2", **installed)[0]
+    assert other.physics_options == {"physics_hz": 60, "frames": 6, "airframe": "f16-jsbsim", "planet": "wgs84"}
 
 
 def test_a_rate_without_a_whole_number_of_frames_in_a_period_is_refused():

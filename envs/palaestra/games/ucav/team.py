@@ -88,7 +88,17 @@ from palaestra.game import DRAW, Field, Game, Option, Parameter, Role, Table, un
 from palaestra.games.ucav import dogfight
 from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BLUE, BODY, NOT_FLOWN, PERIOD_S, RED
-from palaestra.games.ucav.dogfight import FIRST_FAILURE, FLED, KILL, RUNNING, STICK_PERIODS, fly_macro, place, put_stick
+from palaestra.games.ucav.dogfight import (
+    BOTH,
+    COLLISION,
+    FIRST_FAILURE,
+    FLED,
+    KILL,
+    RUNNING,
+    STICK_PERIODS,
+    fly_macro,
+    put_stick,
+)
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import rotate_to_earth
 from palaestra.games.ucav.inner_loop import STICK
@@ -110,10 +120,18 @@ from palaestra.games.ucav.sight import (
     write_mate,
     write_other,
 )
+from palaestra.games.ucav.starts import place
 from palaestra.games.ucav.team_scripts import SCRIPTS, plan, script_macro, script_stick
-from palaestra.games.ucav.weapons import GUN_FAR_M, GUN_INFO, GUN_NEAR_M, cone_half_angle_rad, fire
+from palaestra.games.ucav.weapons import (
+    GUN_FAR_M,
+    GUN_INFO,
+    GUN_NEAR_M,
+    closest_approach_m,
+    cone_half_angle_rad,
+    fire,
+    note_places,
+)
 from palaestra.kernels.scalars import clip
-from palaestra.kernels.vectors import norm
 
 MOST = 8
 """Aircraft of a team."""
@@ -125,21 +143,23 @@ NOBODY = -1
 ROW_SIZE = 15
 """Numbers of an aircraft in the global state."""
 
-END_REASONS = (*dogfight.END_REASONS, "collision", "wiped_out")
-BOTH, COLLISION, WIPED_OUT = (2 + END_REASONS.index(name) for name in ("both", "collision", "wiped_out"))
-"""Numbers of end reasons, of aircraft and of matches."""
+END_REASONS = (*dogfight.END_REASONS, "wiped_out")
+WIPED_OUT = 2 + END_REASONS.index("wiped_out")
+"""Number of the end of a team."""
 
 OF_THE_DOGFIGHT = (
     "cone_half_angle_deg",
     "cone_step_deg",
     "cone_first_step_s",
     "cone_next_step_s",
+    "gun_aspect_deg",
     "damage_per_second",
     "red_gun",
     "blue_gun",
     "arena_radius_m",
     "arena_drain",
     "floor_m",
+    "collision_m",
     "altitude_low_m",
     "altitude_high_m",
     "altitude_spread_m",
@@ -154,7 +174,6 @@ OF_THE_DOGFIGHT = (
 )
 PARAMETERS = (
     *(p for p in dogfight.PARAMETERS if p.name in OF_THE_DOGFIGHT),
-    Parameter("collision_m", 15.0, 0.0, 1000.0, "m", "distance within which two aircraft collide, 0 is never"),
     Parameter("range_low_m", 4000.0, 500.0, 20_000.0, "m", "smallest range of the formations at the start"),
     Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range of the formations at the start"),
     Parameter("spacing_m", 500.0, 50.0, 5000.0, "m", "distance of neighbours in a formation"),
@@ -195,7 +214,10 @@ def reset(s, world):
         aside = (number - 0.5 * (size - 1)) * p.spacing_m
         heading = bearing if of_red else bearing + math.pi
         altitude = middle + uniform(s, -0.5, 0.5) * p.altitude_spread_m
-        place(s, slot, heading + math.pi - math.atan2(aside, half), norm(half, aside, 0.0), heading, altitude)
+        north = -half * math.cos(heading) - aside * math.sin(heading)
+        east = -half * math.sin(heading) + aside * math.cos(heading)
+        speed = uniform(s, p.speed_low_mps, p.speed_high_mps)
+        place(s, slot, north, east, heading, altitude, speed)
     s.info.health[RED], s.info.health[BLUE] = 1.0, 1.0
     s.info.left[RED], s.info.left[BLUE] = world.red, world.blue
 
@@ -205,24 +227,18 @@ def reset(s, world):
 
 def command_stick(s, world, actions, scratch):
     """Puts the sticks where the pilots want them."""
+    note_places(s)
     for slot in range(world.red + world.blue):
-        note_past(s, slot)
         if s.alive[slot]:
             put_stick(s, slot, actions)
 
 
 def command_macro(s, world, actions, scratch):
     """Lets the PID fly the macros for one period."""
+    note_places(s)
     for slot in range(world.red + world.blue):
-        note_past(s, slot)
         if s.alive[slot]:
             fly_macro(s, slot, actions)
-
-
-def note_past(s, slot):
-    """Notes where an aircraft is when the period begins."""
-    body = s.body[slot]
-    s.past_m[slot, 0], s.past_m[slot, 1], s.past_m[slot, 2] = body.north_m, body.east_m, body.altitude_m
 
 
 # ------------------------------------------------------------------------------------------------------------ rules
@@ -304,22 +320,9 @@ def collide(s, world):
     reach = s.parameters.collision_m
     for i in range(world.red + world.blue):
         for j in range(i + 1, world.red + world.blue):
-            if s.alive[i] and s.alive[j] and closest_square_m2(s, i, j) < reach * reach:
+            if s.alive[i] and s.alive[j] and closest_approach_m(s, i, j) < reach:
                 s.lost[i] = COLLISION if s.lost[i] == RUNNING else s.lost[i]
                 s.lost[j] = COLLISION if s.lost[j] == RUNNING else s.lost[j]
-
-
-def closest_square_m2(s, i, j):
-    """Square of the smallest distance of two aircraft in this period, each on a straight way, m^2."""
-    a, b = s.body[i], s.body[j]
-    x, y, z = b.north_m - a.north_m, b.east_m - a.east_m, b.altitude_m - a.altitude_m
-    u = s.past_m[j, 0] - s.past_m[i, 0] - x
-    v = s.past_m[j, 1] - s.past_m[i, 1] - y
-    w = s.past_m[j, 2] - s.past_m[i, 2] - z
-    square = u * u + v * v + w * w
-    back = clip(-(x * u + y * v + z * w) / square, 0.0, 1.0) if square > 0.0 else 0.0
-    x, y, z = x + back * u, y + back * v, z + back * w
-    return x * x + y * y + z * z
 
 
 def leave_all(s, world):
@@ -466,7 +469,7 @@ def exchange(by_stick: bool, size: int, states: Any, actions: Any) -> None:
 
 def sized(field: Field, slots: int, capacity: int) -> Field:
     """A field of one number for each aircraft, for so many of them."""
-    return replace(field, shape=(slots,), capacity=capacity)
+    return replace(field, shape=(slots, *field.shape[1:]), capacity=capacity)
 
 
 @with_options(
