@@ -45,7 +45,7 @@ class Match:
 
     def start(self, seed: int) -> None:
         self.s.rng = seed
-        self.s.team[:] = self.game.team_index
+        self.s.team[:], self.s.alive[:] = self.game.team_index, 1
         self.s.info.winner = -1
         with np.errstate(over="ignore"):
             self.game.reset(self.s, self.game.world)

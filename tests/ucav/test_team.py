@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import palaestra
 from palaestra.core.compile.linker import link, record_view
 from palaestra.game import Game
-from palaestra.games.ucav import team, team_scripts
+from palaestra.games.ucav import shaping, team, team_scripts
 from palaestra.games.ucav.body import BLUE, NOT_FLOWN, RED
 
 pytestmark = pytest.mark.jitless
@@ -27,15 +27,19 @@ FOUR = team.game()
 ALTITUDE_M, SPEED_MPS = 5000.0, 250.0
 
 
+UNSHAPED = ("posture_weight", "altitude_weight", "energy_weight", "aim_weight")
+
+
 class Match:
-    """One match whose aircraft are put where a test wants them: at first far apart, in level flight to the north."""
+    """One match without shaping whose aircraft are put where a test wants them."""
 
     def __init__(self, game: Game = TWO, seed: int = 1, **parameters: float) -> None:
         self.game: Any = game
         self.count = len(game.agents)
         self.s: Any = record_view(np.zeros(1, game.state_dtype))[0]
         for parameter in game.parameters:
-            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
+            default = 0.0 if parameter.name in UNSHAPED else parameter.default
+            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, default))
         self.scratch: Any = record_view(np.zeros(1, game.scratch_dtype))[0]
         self.actions: Any = record_view(np.zeros(1, game.action_dtype))[0]
         self.rewards = np.zeros(game.slots, np.float32)
@@ -46,7 +50,7 @@ class Match:
             self.game.reset(self.s, self.game.world)
 
     def apart(self) -> Match:
-        """All aircraft 2 km from each other."""
+        """All aircraft in level flight to the north, 2 km from their neighbours."""
         for slot in range(self.count):
             self.put(slot, 0.0, 2000.0 * slot)
         return self
@@ -263,7 +267,7 @@ def test_the_rewards_of_the_teams_add_up_to_exactly_zero_and_a_return_ends_at_mo
     match = Match(
         (TWO, MACRO, UNEQUAL, FOUR)[seed % 4], cone_half_angle_deg=60.0, arena_radius_m=700.0, arena_drain=0.5
     )
-    total = 0.0
+    total, over = 0.0, False
     for _ in range(12):
         for slot in range(match.count):
             north, east = random.uniform(-500, 500, 2)
@@ -279,6 +283,36 @@ def test_the_rewards_of_the_teams_add_up_to_exactly_zero_and_a_return_ends_at_mo
     lost = 1.0 - match.s.info.health
     won = {RED: 1.0, BLUE: -1.0, -1: 0.0}[int(match.s.info.winner)] if over else 0.0
     assert total == pytest.approx(lost[BLUE] - lost[RED] + won, abs=1e-5)
+
+
+WEIGHTS: dict[str, Any] = dict.fromkeys(UNSHAPED, 0.7)
+
+
+@pytest.mark.parametrize("game", [TWO, UNEQUAL, FOUR])
+def test_shaping_pays_red_the_change_of_its_potentials_and_blue_the_opposite(game):
+    random, match = np.random.default_rng(3), Match(game, shaping_discount=1.0, collision_m=0.0, **WEIGHTS).apart()
+    match.evaluate()
+    before = match.s.potentials.sum()
+    for slot in range(match.count):
+        north, east, heading = random.uniform(-3000, 3000, 3)
+        match.put(slot, north, east, heading).altitude_m = random.uniform(600, 3000)
+    match.evaluate()
+    assert match.rewards[0] == pytest.approx(0.7 * (match.s.potentials.sum() - before), abs=1e-6)
+    assert match.rewards[match.count - 1] == -match.rewards[0] != 0.0
+
+
+def test_each_potential_is_a_mean_over_the_aircraft_in_the_match():
+    match = Match(UNEQUAL).apart()
+    posture = shaping.posture_potential(match.s)
+    for slot in (1, 2, 3):
+        match.put(slot, 1000.0, 0.0)  # all three before red's nose, their tails to it
+    assert posture == pytest.approx(0.0)
+    assert shaping.posture_potential(match.s) == pytest.approx(1.0)
+    assert shaping.aim_potential(match.s) == pytest.approx(3.0 * math.exp(-0.5))
+    match.s.alive[3] = 0
+    assert shaping.aim_potential(match.s) == pytest.approx(2.0 * math.exp(-0.5), abs=1e-6)
+    assert shaping.altitude_potential(match.s) == pytest.approx(1.0 - 2.0 / 3.0)
+    assert shaping.energy_potential(match.s) == pytest.approx(0.0)
 
 
 # ------------------------------------------------------------------------------------------------------------ start
@@ -464,8 +498,8 @@ def test_a_page_of_a_team_fight_has_a_path_for_each_aircraft():
 
     game, records = fought()
     paths, altitude, *_ = plot_flight(game, records).axes
-    assert [text.get_text() for text in paths.get_legend().get_texts()] == list(game.agents)
-    assert [len(line.get_xdata()) for line in altitude.get_lines()[:5]] == [10, 10, 10, 5, 10]
+    assert paths.get_legend_handles_labels()[1] == list(game.agents)
+    assert [np.size(line.get_xdata()) for line in altitude.get_lines()[:5]] == [10, 10, 10, 5, 10]
 
 
 def test_a_flight_recording_takes_an_aircraft_away_when_it_leaves(tmp_path):

@@ -2,7 +2,7 @@
 
 ## Description
 
-The rules of `palaestra/UcavDogfight-v1` (`palaestra.games.ucav.dogfight`) for teams of one to eight aircraft each:
+The rules of `palaestra/UcavDogfight-v2` (`palaestra.games.ucav.dogfight`) for teams of one to eight aircraft each:
 ``red_0``, ``red_1``, ... against ``blue_0``, ``blue_1``, ... A UCAV is an unmanned combat aerial vehicle. Aircraft,
 flight, gun, arena and the limits of an airframe are those of the dogfight.
 
@@ -38,10 +38,13 @@ Zero-sum, exactly: one number is computed, each member of red gets it and each o
 
 * **damage**: share of its health that blue has lost in this decision minus the share that red has lost. A team has the
   sum of the healths of its aircraft; one that crashes, breaks or collides loses all that it had left;
-* **end**: +1 if blue is gone, -1 if red is gone, 0 if both are;
-* **horizon**: nothing.
+* **end**: +1 if blue is gone, -1 if red is gone, 0 if both are, `horizon_reward` at the horizon for the larger share of
+  health;
+* **posture, altitude, energy, aim**: the dogfight's shaping. Of teams its potentials are means over the aircraft in the
+  match, or over all pairs of opponents.
 
-So a team that is lost pays -2 and the other team's return is 2 less the share of its own losses, as in the dogfight.
+So a lost match costs 2, however it is lost, less the share of its health that the other team has lost. Who rams an
+opponent with more health left gains the difference.
 
 ## Starting State
 
@@ -105,6 +108,7 @@ from palaestra.games.ucav.inner_loop import STICK
 from palaestra.games.ucav.limits import NO_FAILURE, NOT_FINITE, SUSTAINED_LOAD_S, extend_overload_s, find_failure
 from palaestra.games.ucav.macros import MACRO, MACRO_PERIODS
 from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH
+from palaestra.games.ucav.shaping import note_potentials, shape
 from palaestra.games.ucav.sight import (
     ALTITUDE_UNIT_M,
     NEAR_UNIT_M,
@@ -120,7 +124,7 @@ from palaestra.games.ucav.sight import (
     write_mate,
     write_other,
 )
-from palaestra.games.ucav.starts import place
+from palaestra.games.ucav.starts import START_PARAMETERS, place
 from palaestra.games.ucav.team_scripts import SCRIPTS, plan, script_macro, script_stick
 from palaestra.games.ucav.weapons import (
     GUN_FAR_M,
@@ -147,51 +151,19 @@ END_REASONS = (*dogfight.END_REASONS, "wiped_out")
 WIPED_OUT = 2 + END_REASONS.index("wiped_out")
 """Number of the end of a team."""
 
-OF_THE_DOGFIGHT = (
-    "cone_half_angle_deg",
-    "cone_step_deg",
-    "cone_first_step_s",
-    "cone_next_step_s",
-    "gun_aspect_deg",
-    "damage_per_second",
-    "red_gun",
-    "blue_gun",
-    "arena_radius_m",
-    "arena_drain",
-    "floor_m",
-    "collision_m",
-    "altitude_low_m",
-    "altitude_high_m",
-    "altitude_spread_m",
-    "speed_low_mps",
-    "speed_high_mps",
-    "wind_north_mps",
-    "wind_east_mps",
-    "gust_mps",
-    "gust_s",
-    "density_deviation",
-    "payload_kg",
-)
+START_RANGES = ("altitude_low_m", "altitude_high_m", "altitude_spread_m", "speed_low_mps", "speed_high_mps")
+"""Parameters of the dogfight's starts that these starts have too."""
 PARAMETERS = (
-    *(p for p in dogfight.PARAMETERS if p.name in OF_THE_DOGFIGHT),
-    Parameter(
-        "range_low_m",
-        4000.0,
-        500.0,
-        20_000.0,
-        "m",
-        "smallest range of the formations at the start",
-        up_to="range_high_m",
-    ),
-    Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range of the formations at the start"),
+    *(p for p in dogfight.PARAMETERS if p not in START_PARAMETERS or p.name in START_RANGES),
+    Parameter("range_low_m", 4000.0, 500.0, 20_000.0, "m", "smallest range at the start", up_to="range_high_m"),
+    Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range at the start"),
     Parameter("spacing_m", 500.0, 50.0, 5000.0, "m", "distance of neighbours in a formation"),
 )
 
 TEAM_INFO = (
     Field("health", (2,), 0, 1, "1", "share of its health that each team has", "f8"),
     Field("left", (2,), 0, MOST, "1", "aircraft of each team in the match", "i8"),
-    Field("reward_damage", about="red's reward so far for damage", dtype="f8"),
-    Field("reward_end", about="red's reward for the end", dtype="f8"),
+    *(field for field in dogfight.INFO if field.name.startswith("reward_")),
 )
 PRESENT = Field("present", (), 0.0, 1.0, "1", "1 if it is in the match")
 MATE = (PRESENT, *PLACE, NOSE, OTHER_HEALTH)
@@ -228,6 +200,7 @@ def reset(s, world):
         place(s, slot, north, east, heading, altitude, speed)
     s.info.health[RED], s.info.health[BLUE] = 1.0, 1.0
     s.info.left[RED], s.info.left[BLUE] = world.red, world.blue
+    note_potentials(s)
 
 
 # --------------------------------------------------------------------------------------------------------- commands
@@ -272,12 +245,16 @@ def evaluate(s, world, rewards, periods):
     damage = (s.info.health[BLUE] - blue) - (s.info.health[RED] - red)
     s.info.health[RED], s.info.health[BLUE] = red, blue
     over = s.info.left[RED] == 0 or s.info.left[BLUE] == 0
-    end = conclude(s) if over else 0.0
-    if s.periods % periods == 0 and not over and s.steps >= s.parameters.horizon and red != blue:
+    end, shaping = conclude(s) if over else 0.0, 0.0
+    decision_over = s.periods % periods == 0
+    if decision_over and not over and s.steps >= s.parameters.horizon and red != blue:
         s.info.winner = RED if red > blue else BLUE
+        end = s.parameters.horizon_reward if red > blue else -s.parameters.horizon_reward
+    if over or decision_over:
+        shaping = shape(s, over)
     s.info.reward_damage += damage
     s.info.reward_end += end
-    total = float(rewards[0]) + damage + end
+    total = float(rewards[0]) + damage + end + shaping
     for slot in range(world.red + world.blue):
         rewards[slot] = total if s.team[slot] == RED else 0.0 - total
     return over
@@ -465,6 +442,7 @@ def exchange(by_stick: bool, size: int, states: Any, actions: Any) -> None:
     """Exchanges teams of one size. What scripts remember is forgotten."""
     other = np.arange(states["health"].shape[1])
     other[: 2 * size] = np.roll(other[: 2 * size], size)
+    states["potentials"] *= -1.0
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "past_m", "alive", "acting")
     for name in ("body", "flight", "autopilots", *of_slots):
         states[name] = states[name][:, other]
@@ -510,6 +488,7 @@ def game(options: Any) -> Game:
             ("pilots", MEMORY, (capacity,)),  # memory of the scripts
             ("health", "f8", (capacity,)),
             ("overload_s", "f8", (capacity,)),  # time above the sustained load, ending now
+            ("potentials", "f8", (4,)),  # at the end of the last decision
             ("last_action", "f8", (capacity, 4)),
             ("past_m", "f8", (capacity, 3)),  # north, east and up when the period began
             ("periods", "i8"),  # periods played in this match
