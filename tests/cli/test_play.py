@@ -272,7 +272,7 @@ def test_a_replay_names_the_teammates(run, tmp_path: Path):
         (("CartPole", "--opponent", ""), "leave --opponent away"),
         (("CartPole", "--joystick"), "has choices alone, which no axis of a joystick makes: leave --joystick away"),
         (
-            ("TeamPush", "actions=continuous", "--joystick", "fly=1"),
+            ("TeamPush", "--set", "actions=continuous", "--joystick", "fly=1"),
             "--joystick fly=1: say which axis, 1 to 32, moves which number, as ",
         ),
         (
