@@ -102,12 +102,20 @@ def test_a_place_of_the_users_is_taken_as_given():
         ({"strat": "head_on"}, "unknown option 'strat'"),
         ({"start": "placed", "red_altitude_m": -50.0}, r"red_altitude_m must be in \[500, 15000\] m"),
         ({"start": "placed", "blue_speed_mps": 10.0}, "blue_speed_mps must be in"),
+        ({"behind_range_low_m": 500.0}, "'behind_range_low_m' is no option but a parameter of the rules"),
     ],
 )
 def test_a_start_that_cannot_be_is_refused(options, message):
     env = gymnasium.make("palaestra/UcavDogfight-v2", opponent="straight")
     with pytest.raises(ValueError, match=message):
         env.reset(seed=1, options=options)
+
+
+@pytest.mark.parametrize("name", ["altitude_low_m", "speed_low_mps", "behind_range_low_m", "neutral_range_low_m"])
+def test_a_range_of_starts_with_exchanged_ends_is_refused(name):
+    top = {p.name: p.high for p in GAME.parameters}[name]
+    with pytest.raises(ValueError, match=f"{name} must not exceed {name.replace('low', 'high')}"):
+        palaestra.make_batch("palaestra/UcavDogfight-v2", 2, **{name: top})
 
 
 @long_without_the_compiler

@@ -271,6 +271,7 @@ class Parameter:
             among its ``options``, for the matches that it starts alone.
         whole: Only whole numbers are values.
         words: Names of the values 0, 1, ...: users may give them in place of the numbers.
+        up_to: Name of the parameter that is the other end of the range which this one begins: it may not be smaller.
     """
 
     name: str
@@ -282,6 +283,7 @@ class Parameter:
     at_start: bool = False
     whole: bool = False
     words: tuple[str, ...] = ()
+    up_to: str = ""
 
     def __post_init__(self) -> None:
         """Words are the whole numbers from 0 on."""

@@ -155,8 +155,8 @@ START_RANGES = ("altitude_low_m", "altitude_high_m", "altitude_spread_m", "speed
 """Parameters of the dogfight's starts that these starts have too."""
 PARAMETERS = (
     *(p for p in dogfight.PARAMETERS if p not in START_PARAMETERS or p.name in START_RANGES),
-    Parameter("range_low_m", 4000.0, 500.0, 20_000.0, "m", "smallest range of the formations at the start"),
-    Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range of the formations at the start"),
+    Parameter("range_low_m", 4000.0, 500.0, 20_000.0, "m", "smallest range at the start", up_to="range_high_m"),
+    Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range at the start"),
     Parameter("spacing_m", 500.0, 50.0, 5000.0, "m", "distance of neighbours in a formation"),
 )
 
