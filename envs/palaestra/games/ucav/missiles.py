@@ -297,7 +297,7 @@ def arm(s, slot):
 
 def may_launch(s, shooter, target):
     """Whether an aircraft can launch a missile at another: ammunition, a free record, cone, range, and a lock."""
-    ready = s.ammunition[shooter] > 0 and free_missile(s) >= 0
+    ready = s.ammunition[shooter] > 0 and free_missile(s, shooter) >= 0
     return ready and in_envelope(s.body[shooter], s.body[target], s.parameters)
 
 
@@ -313,9 +313,10 @@ def in_envelope(shooter, target, p):
     return in_cone and distance <= lock_range_m(its_ahead / distance, p)
 
 
-def free_missile(s):
-    """Number of a record that no missile in flight uses, -1 if there is none."""
-    for k in range(s.missiles.shape[0]):
+def free_missile(s, shooter):
+    """Number of a record of its own for the next missile of an aircraft, -1 while all are in flight."""
+    each = s.missiles.shape[0] // s.body.shape[0]
+    for k in range(shooter * each, (shooter + 1) * each):
         if not in_flight(s.missiles[k]):
             return k
     return -1
@@ -324,7 +325,7 @@ def free_missile(s):
 def launch(s, shooter, target):
     """Launches a missile, which `may_launch` allows; it starts with the velocity of the aircraft."""
     body = s.body[shooter]
-    missile = s.missiles[free_missile(s)]
+    missile = s.missiles[free_missile(s, shooter)]
     start_missile(missile, body.north_m, body.east_m, body.altitude_m, shooter, target)
     missile.velocity_north_mps = body.velocity_north_mps
     missile.velocity_east_mps = body.velocity_east_mps
