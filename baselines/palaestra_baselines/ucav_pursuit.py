@@ -61,14 +61,14 @@ class Rung:
     share: float
     targets: tuple[str, ...]
     duration_s: float = 40.0
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
     narrowest_deg: float = 0.0
 
 
 RUNGS = {
     "behind": Rung(0.45, ("weave", "level_turn", "weave", "straight")),
     "low": Rung(0.15, ("weave", "straight"), parameters={"altitude_low_m": 1000.0, "altitude_high_m": 2500.0}),
-    "far": Rung(0.2, ("weave", "straight"), 120.0, {"behind_range_low_m": 1600.0, "behind_range_high_m": 10_000.0}),
+    "far": Rung(0.2, ("weave", "straight"), 120.0, {"start": "mix", "behind_range_high_m": 10_000.0}),
     "hunters": Rung(0.2, ("pure_pursuit", "pure_pursuit", "expert"), 80.0, narrowest_deg=2.0),
 }
 
