@@ -6,7 +6,7 @@ for each group of lanes (`RUNGS`): starts behind a target that turns, low starts
 turn on the hunter. After each rollout the cone of a rung narrows if the hunter won most of the rung's last matches. ::
 
     palaestra train ucav_pursuit
-    palaestra train ucav_pursuit --options commands=macro --gamma 0.97 --std 0.22 --total-steps 500000
+    palaestra train ucav_pursuit --options commands=macro --gamma 0.97 --std 0.22 --cone-deg 15 3
     palaestra eval UcavPursuit-Contest --set start=offensive --a runs/ucav_pursuit/seed_0/last.safetensors --b weave
 
 The curve has the kills of the deterministic policy in matches of 200 s with a cone of 1 degree. A resumed run goes on
@@ -18,8 +18,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -73,30 +74,20 @@ RUNGS = {
 }
 
 
-class Test(NamedTuple):
-    """A kind of match that a learnt pilot is tested in.
-
-    Attributes:
-        target: Script that flies the target.
-        parameters: Numbers of the rules.
-    """
-
-    target: str
-    parameters: Mapping[str, float]
-
-
+Test = tuple[str, Mapping[str, float]]
+"""Script that flies the target, and numbers of the rules."""
+FINE = {"cone_half_angle_deg": 1.0}
 WEAVE = "weave, 1 deg"
-TESTS = {
-    "straight, 10 deg": Test("straight", {"cone_half_angle_deg": 10.0}),
-    "weave, 3 deg": Test("weave", {"cone_half_angle_deg": 3.0}),
-    WEAVE: Test("weave", {"cone_half_angle_deg": 1.0}),
-    "weave, 1 deg, from 1 to 2 km height": Test(
-        "weave", {"cone_half_angle_deg": 1.0, "altitude_low_m": 1000.0, "altitude_high_m": 2000.0}
+TESTS: dict[str, Test] = {
+    "straight, 10 deg": ("straight", {"cone_half_angle_deg": 10.0}),
+    "weave, 3 deg": ("weave", {"cone_half_angle_deg": 3.0}),
+    WEAVE: ("weave", FINE),
+    f"{WEAVE}, from 1 to 2 km height": ("weave", {**FINE, "altitude_low_m": 1000.0, "altitude_high_m": 2000.0}),
+    f"{WEAVE}, from 8 to 10 km range": (
+        "weave",
+        {**FINE, "behind_range_low_m": 8000.0, "behind_range_high_m": 10_000.0},
     ),
-    "weave, 1 deg, from 8 to 10 km range": Test(
-        "weave", {"cone_half_angle_deg": 1.0, "behind_range_low_m": 8000.0, "behind_range_high_m": 10_000.0}
-    ),
-    "pure_pursuit, 3 deg": Test("pure_pursuit", {"cone_half_angle_deg": 3.0}),
+    "pure_pursuit, 3 deg": ("pure_pursuit", {"cone_half_angle_deg": 3.0}),
 }
 """Tests by name; the target of none is armed."""
 
@@ -254,9 +245,7 @@ def policy_arrays(model: PPO) -> dict[str, np.ndarray]:
     return layer_arrays([(m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy()) for m in linear])
 
 
-def kill_share(
-    args: Args, player: OpponentSpec, test: Test, matches: int, seed: int = EVALUATION_RUN, **parameters: Any
-) -> float:
+def kill_share(args: Args, player: OpponentSpec, test: Test, matches: int, seed: int = EVALUATION_RUN) -> float:
     """Share of the matches of a test in which the target is shot down.
 
     Args:
@@ -265,12 +254,17 @@ def kill_share(
         test: Target and rules.
         matches: Number of matches, all at once.
         seed: Number of the run, as for `palaestra.evaluation.evaluate`.
-        **parameters: Further numbers of the rules.
     """
-    given: dict[str, Any] = {"duration_s": TEST_DURATION_S, **keywords(args.options), **test.parameters, **parameters}
+    target, rules = test
+    given: dict[str, Any] = {"duration_s": TEST_DURATION_S, **keywords(args.options), **rules}
     options: dict[str, Any] = {"matches": matches, "num_envs": matches, "swap": False, "seed": seed}
-    results = evaluate(args.env_id, player, test.target, **options, **given).results
+    results = evaluate(args.env_id, player, target, **options, **given).results
     return float(((results["outcome"] == 1) & (results["end_reason"] == KILL)).mean())
+
+
+def weaving_kills(args: Args, player_of: Callable[[str], OpponentSpec]) -> dict[str, float]:
+    """Kills in the test `WEAVE`, in matches that no training plays."""
+    return {"kills": kill_share(args, player_of(TEAM), TESTS[WEAVE], args.matches, EVALUATION_SEED)}
 
 
 # ----------------------------------------------------------------------------------------------------------- training
@@ -328,13 +322,10 @@ def record(
 ) -> dict[str, float]:
     """Evaluates, and writes policy, curve and checkpoint; returns what was measured."""
     arrays = policy_arrays(model)
-    player_of: Callable[[str], Any] = lambda team: perceptron_player(arrays, lanes.sim.game, team)  # noqa: E731
-    if evaluation is None:
-        figures = {"kills": kill_share(args, player_of(TEAM), TESTS[WEAVE], args.matches, EVALUATION_SEED)}
-    else:
-        figures = evaluation(player_of)
-    figures |= lanes.figures()
-    facts = {"args": args.settings, "figures": figures, **counts}
+    player_of = partial(perceptron_player, arrays, lanes.sim.game)
+    measure = partial(weaving_kills, args) if evaluation is None else evaluation
+    figures = {**measure(player_of), **lanes.figures()}
+    facts = {"args": args.settings, "figures": figures, "rules": lanes.sim.rules, **counts}
     save_policy(args.folder / WEIGHTS, arrays, method=METHOD, env_id=args.env_id, **facts)
     state = {"model": model.get_parameters(), "lanes": lanes.state(), "updates": counts["updates"], "cpu_s": cpu_s}
     folder.record({**counts, **figures, "cpu_s": cpu_s}, state)

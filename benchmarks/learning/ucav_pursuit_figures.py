@@ -32,7 +32,7 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     STICK: ("PPO", {}),
     MACRO: (
         "PPO, macros",
-        {"options": ("commands=macro",), "gamma": 0.97, "std": 0.22, "total_steps": 1_500_000, "cone_deg": (15.0, 3.0)},
+        {"options": ("commands=macro",), "gamma": 0.97, "std": 0.22, "cone_deg": (15.0, 3.0)},
     ),
 }
 """Title in pictures and arguments of each arm."""

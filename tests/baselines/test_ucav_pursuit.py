@@ -122,9 +122,10 @@ def test_a_resumed_run_goes_on_bitwise(tmp_path: Path):
 def test_a_saved_pilot_does_what_the_mean_of_the_policy_does(tmp_path: Path, lanes: Lanes):
     report = ucav_pursuit.train(dataclasses.replace(SMALL, directory=tmp_path, total_steps=512), no_figures)
     model = ucav_pursuit.make_ppo(SMALL, "MlpPolicy", lanes, log_std_init=-0.7)
+    policy: Any = model.policy
     for name, value in read_policy(report.weights)[0].items():
         number, part = name.removeprefix("layer_").split(".")
-        layer: Any = [*model.policy.mlp_extractor.policy_net[::2], model.policy.action_net][int(number)]
+        layer: Any = [*policy.mlp_extractor.policy_net[::2], policy.action_net][int(number)]
         getattr(layer, part).data = getattr(layer, part).data.new_tensor(value)
     seen = lanes.reset()
     player = ucav_pursuit.load_policy(report.weights, lanes.sim.game, TEAM)
