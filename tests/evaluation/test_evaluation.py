@@ -22,6 +22,17 @@ palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 palaestra.register(RAID, "games.two_team:game", family="test")
 
 
+SHAPED = "test/ShapedRaid-v0"
+
+
+def shaped_raid():
+    game = two_team.game()
+    return replace(game, parameters=tuple(replace(p, shaping=p.name == "damage") for p in game.parameters))
+
+
+palaestra.register(SHAPED, shaped_raid, family="test")
+
+
 def drift(observations: np.ndarray) -> np.ndarray:
     return np.zeros((*observations.shape[:2], 2))
 
@@ -126,6 +137,7 @@ SYMMETRIC = {
     "TeamPong",
     "TeamPush",
     "UcavDogfight",
+    "UcavTeam",
 }
 
 
@@ -345,3 +357,11 @@ def test_the_return_of_a_team_whose_agents_are_paid_apart_is_their_sum():
         total += sim.rewards
     np.testing.assert_allclose(table.results["return_a"], total.sum(axis=1), rtol=1e-12)
     assert set(table.end_reasons) == {"horizon"}
+
+
+def test_returns_are_without_shaping_unless_it_is_asked_for():
+    matches = {"matches": 6, "num_envs": 6}
+    plain = evaluate(SHAPED, "random", "random", **matches)
+    without, shaped = (evaluate(SHAPED, "random", "random", **matches, damage=damage) for damage in (0.0, 0.6))
+    assert plain.results.tobytes() == without.results.tobytes() != shaped.results.tobytes()
+    assert palaestra.make_batch(SHAPED).parameters["damage"].tolist() == [0.6]

@@ -178,10 +178,12 @@ PARAMETERS = (
     Parameter("collision_m", 15.0, 0.0, 1000.0, "m", "aircraft that come nearer than this are both lost"),
     *START_PARAMETERS,
     Parameter("horizon_reward", 0.0, 0.0, 100.0, "1", "paid at the horizon to whom more health is left"),
-    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles"),
-    Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
-    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height"),
-    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range"),
+    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles", shaping=True),
+    Parameter(
+        "altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor", shaping=True
+    ),
+    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height", shaping=True),
+    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range", shaping=True),
     Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,
 )
@@ -453,8 +455,14 @@ def exchange(commands: str, states: Any, actions: Any) -> None:
         states[name] = states[name][:, other]
     states["potentials"] *= -1.0
     actions["pilot"] = actions["pilot"][:, other]
-    for name in {"stick": ("pilots", "autopilots"), "macro": ("pilots",), "aim": ()}[commands]:
+    pilots = states["pilots"].copy()
+    for name in ("pilots", "autopilots") if commands == "stick" else ("pilots",):
         states[name] = np.zeros((), states.dtype[name].base)
+    if commands == "aim":  # what points the nose, and keeps off the ground and inside the arena, remembers these
+        for name in ("saved", "escaping"):
+            states["pilots"][name] = pilots[name]
+        for name in ("trim", "ease"):
+            states["pilots"]["wish"][name] = pilots["wish"][name]
 
 
 DOGFIGHT_OPTIONS = (
