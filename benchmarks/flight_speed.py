@@ -24,7 +24,7 @@ from palaestra.games.ucav.body import BODY
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, PHYSICS_HZ, flight_of_game, frames_in_a_period
 from palaestra.games.ucav.inner_loop import STICK
 
-DOGFIGHT, TRACK = "palaestra/UcavDogfight-v1", "palaestra/UcavTrack-v1"
+DOGFIGHT, TRACK = "palaestra/UcavDogfight-v2", "palaestra/UcavTrack-v2"
 FLIGHT, FLIGHT_GAME = "palaestra-bench/Flight-v0", "flight_speed:game"
 LANES, JSBSIM_LANES = 1024, 64
 FRAMES = frames_in_a_period(PHYSICS_HZ)

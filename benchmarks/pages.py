@@ -78,7 +78,7 @@ class Large:
 LARGE = (
     Large("palaestra/TeamPong-v0", 1000, 400.0, {"red": "tracker", "blue": "chaser"}),
     Large("palaestra/Skirmish-27m_vs_30m-v0", 1000, 1500.0, {"red": "builtin", "blue": "builtin"}),
-    Large("palaestra/UcavDogfight-v1", 2000, 1000.0, {"red": "weave", "blue": "level_turn"}, {"horizon": 2000}),
+    Large("palaestra/UcavDogfight-v2", 2000, 1000.0, {"red": "weave", "blue": "level_turn"}, {"horizon": 2000}),
 )
 PLAY = """new Promise((done) => {
   const own = picture.getContext("2d"), clear = CanvasRenderingContext2D.prototype.clearRect;

@@ -19,7 +19,7 @@ from palaestra.scale.tasks import work_off
 ACTORS = 2
 EVALUATIONS: tuple[tuple[str, str, str, int, float], ...] = (
     ("palaestra/TeamTag-v0", "default", "default", 20_000, 1.6),
-    ("palaestra/UcavDogfight-v1", "expert", "lead_pursuit", 200, 1.7),
+    ("palaestra/UcavDogfight-v2", "expert", "lead_pursuit", 200, 1.7),
 )
 """Game, players, matches, and the bar of the speed-up."""
 START_BAR_S = 8.0

@@ -38,7 +38,7 @@ from palaestra.replay import to_html
 from palaestra.replay.export import gif_speed, write_gif
 from palaestra_baselines import family_demo, skirmish_demo
 
-ENV_ID = "palaestra/UcavPursuit-v1"
+ENV_ID = "palaestra/UcavPursuit-v2"
 ABOUT = "Plays matches between good players, prints a table of them and writes the best ones to watch."
 TARGETS = ("level_turn", "weave")
 LONGEST_FILM = 240

@@ -1,7 +1,7 @@
 """Cascaded PID: the classical inner loop of the UCAV family, and the search for its gains.
 
 The reference for learned inner loops. The laws are `palaestra.games.ucav.autopilot`; this file flies them on
-`palaestra/UcavTrack-v1` and chooses their gains on the commands of that task, so that a tuned network is
+`palaestra/UcavTrack-v2` and chooses their gains on the commands of that task, so that a tuned network is
 not compared with an untuned PID (Chai et al., arXiv 2212.03830, claim that PPO tracks better than a "fine-tuned PID"
 and print no gains; all numbers here are ours)::
 
@@ -176,7 +176,7 @@ def fly_script(s, world, slot, which, actions, scratch):
 
 
 def tuning_game() -> Game:
-    """`palaestra/UcavTrack-v1` with the gains as parameters, so that sets change without a new compilation."""
+    """`palaestra/UcavTrack-v2` with the gains as parameters, so that sets change without a new compilation."""
     game = track.game()
     gains = tuple(Parameter(f"gain_{name}", value) for name, value in GAINS._asdict().items())
     return dataclasses.replace(game, script=fly_script, parameters=(*game.parameters, *gains))

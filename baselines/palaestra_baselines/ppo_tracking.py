@@ -5,7 +5,7 @@ split air combat into an outer loop that chooses a macro behaviour and an inner 
 PPO (Schulman et al., arXiv 1707.06347), and claim that the inner loop tracks better than a tuned PID. States, actions,
 rewards and networks are not public, so all of them are ours here:
 
-* the task is `palaestra/UcavTrack-v1`: roll angle, flight-path angle and airspeed, ten decisions a second;
+* the task is `palaestra/UcavTrack-v2`: roll angle, flight-path angle and airspeed, ten decisions a second;
 * the policy is a 64-64 tanh perceptron on the 29 numbers of that task. They are scaled by `INPUT_SCALE`, so that
   all inputs have similar ranges; the scales are folded into the first layer when it is saved;
 * the reward is the task's, but its scales shrink during the training: wide scales give a gradient at large errors,
@@ -46,7 +46,7 @@ from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_comman
 from palaestra_baselines.pid import SETTLED_AFTER_S
 
 METHOD = "ppo_tracking"
-ENV_ID = "palaestra/UcavTrack-v1"
+ENV_ID = "palaestra/UcavTrack-v2"
 TEST_SEED, TEST_FLIGHTS = 1 << 52, 64
 """Test flights, the same for all players. No player is trained, tuned or chosen on them."""
 ERRORS = ("roll_rms_deg", "flight_path_rms_deg", "speed_rms_mps")

@@ -4,7 +4,7 @@ Importing this package registers every environment in Gymnasium and PettingZoo::
 
     import gymnasium, palaestra
 
-    env = gymnasium.make("palaestra/UcavDogfight-v1", opponent="expert")
+    env = gymnasium.make("palaestra/UcavDogfight-v2", opponent="expert")
     envs = gymnasium.make_vec("palaestra/CartPole-v0", num_envs=4096)
     batch = palaestra.make_batch("palaestra/CartPole-v0", num_envs=4096)
 """

@@ -56,7 +56,7 @@ def test_every_target_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, st
         assert len(read_acmi(folder / f"{target}.acmi").objects) >= 2
         assert (folder / f"{target}.png").read_bytes().startswith(b"\x89PNG")
         assert (folder / f"{target}.gif").read_bytes().startswith(b"GIF89a")
-        assert "<title>UcavPursuit-v1</title>" in (folder / f"{target}.html").read_text(encoding="utf-8")
+        assert "<title>UcavPursuit-v2</title>" in (folder / f"{target}.html").read_text(encoding="utf-8")
         for suffix in ("html", "acmi", "png", "gif"):
             assert str(folder / f"{target}.{suffix}") in text
 

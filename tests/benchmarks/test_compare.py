@@ -191,7 +191,7 @@ def test_this_version_may_be_three_per_cent_slower():
 def test_every_compiled_game_is_compared():
     ids = compare.kernel_ids()
     assert CARTPOLE in ids
-    assert "palaestra/UcavDogfight-v0" not in ids
+    assert "palaestra/QuadGate2-v0" not in ids
     assert compare.KINDS["actions"].ids(ids) == ids
     scripted = {compare.short(id) for id in compare.KINDS["scripts"].ids(ids)}
     assert "GridSoccer" in scripted
@@ -244,7 +244,7 @@ def test_equal_matches_have_equal_results_and_others_have_not():
             ("CartPole", "--against", HOUSE, "--measurements", "scripts"),
             f"{CARTPOLE} has none of the measurements scripts",
         ),
-        (("UcavDogfight-v0", "--against", HOUSE), "is moved by an engine: compiled games are compared"),
+        (("QuadGate2", "--against", HOUSE), "is moved by an engine: compiled games are compared"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(words: tuple, error: str, run):

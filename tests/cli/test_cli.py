@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import gymnasium
 import numpy as np
 import pytest
 from reliability.forge import forge
@@ -150,8 +151,19 @@ def test_an_id_may_be_short(word: str):
 
 
 def test_a_short_name_without_a_version_is_the_newest():
-    assert console.find_id("UcavTrack") == "palaestra/UcavTrack-v1"
-    assert console.find_id("UcavTrack-v0") == "palaestra/UcavTrack-v0"
+    assert console.find_id("UcavTrack") == "palaestra/UcavTrack-v2"
+    assert console.find_id("UcavTrack-v2") == "palaestra/UcavTrack-v2"
+
+
+@pytest.mark.parametrize("word", ["UcavTrack-v0", "UcavPursuit-v1", "palaestra/UcavDogfight-v1"])
+def test_a_version_that_went_is_refused_with_the_name_of_the_new_one(word: str):
+    name = word.rpartition("/")[2].partition("-")[0]
+    with pytest.raises(LookupError, match=f"palaestra/{name}-v2"):
+        console.find_id(word)
+    with pytest.raises(KeyError, match=f"palaestra/{name}-v2"):
+        palaestra.make_batch(f"palaestra/{word.rpartition('/')[2]}")
+    with pytest.raises(gymnasium.error.DeprecatedEnv, match=f"palaestra/{name}-v2"):
+        gymnasium.make(f"palaestra/{word.rpartition('/')[2]}")
 
 
 def test_an_id_may_name_the_module_that_registers_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

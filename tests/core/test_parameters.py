@@ -1,6 +1,7 @@
 """Numbers of the rules: keywords, per lane, changed while a match runs."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from palaestra.core.contract.fields import table_rows
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Parameter
+from palaestra.testing.drawn import Draw
 
 pytestmark = pytest.mark.jitless
 
@@ -206,3 +208,49 @@ def test_a_match_lasts_a_whole_number_of_decisions(value: Any):
         sim.set_parameters(horizon=1e15)
     sim.set_parameters(horizon=np.array([3.0, 1e9]))
     assert sim.parameters["horizon"].tolist() == [3, 10**9]
+
+
+# -- ranges ------------------------------------------------------------------------------------------------------------
+
+ENDS = (
+    Parameter("low_m", 3.0, 0.0, 10.0, "m", at_start=True, up_to="high_m"),
+    Parameter("high_m", 5.0, 0.0, 10.0, "m", at_start=True),
+)
+RANGED = replace(GAME, parameters=(*GAME.parameters, *ENDS))
+
+
+@pytest.mark.parametrize(
+    "ends", [{"low_m": 6.0}, {"high_m": 2.0}, {"low_m": [1.0, 5.5, 1.0]}, {"low_m": 9, "high_m": 8}]
+)
+def test_a_range_whose_ends_are_exchanged_is_refused(ends: dict[str, Any]):
+    message = r"low_m must not exceed high_m, got [\d.]+ and [\d.]+: give both ends in one call"
+    with pytest.raises(ValueError, match=message):
+        simulation(RANGED, 3, parameters=ends)
+    sim = simulation(RANGED, 3)
+    sim.reset(seed=1)
+    before = all_bytes(sim).copy()
+    with pytest.raises(ValueError, match=message):
+        sim.set_parameters(**ends)
+    np.testing.assert_array_equal(all_bytes(sim), before)
+
+
+def test_both_ends_of_a_range_move_in_one_call_and_lanes_alone():
+    sim = simulation(RANGED, 3)
+    sim.set_parameters(low_m=7.0, high_m=7.0)
+    sim.set_parameters(lanes=[1], low_m=8.0, high_m=9.0)
+    assert sim.parameters["low_m"].tolist() == [7.0, 8.0, 7.0]
+    with pytest.raises(ValueError, match="got 8 and 7"):
+        sim.set_parameters(high_m=7.0)
+
+
+@pytest.mark.parametrize("end", ["hihg_m", "damage"])
+def test_a_range_that_cannot_be_meant_is_refused(end: str):
+    with pytest.raises(ValueError, match=f"the range from 'low_m' up to '{end}' does not exist, or its defaults"):
+        replace(GAME, parameters=(*GAME.parameters, replace(ENDS[0], up_to=end), ENDS[1]))
+
+
+def test_the_kit_draws_no_range_whose_ends_are_exchanged():
+    draw = Draw(0, "palaestra/Ranged-v0", "a")
+    low, high = (draw.parameter(p.name, p, 200, ENDS) for p in ENDS)
+    assert (low <= 3.0).all()
+    assert (high >= 5.0).all()

@@ -89,8 +89,8 @@ def test_a_page_may_stand_in_the_factory():
 
 def test_structural_keywords_change_the_page():
     pytest.importorskip("jsbsim")
-    assert "`flight_path`" in pages.page("palaestra/UcavDogfight-v1", commands="macro")
-    assert "`elevator`" in pages.page("palaestra/UcavDogfight-v1")
+    assert "`flight_path`" in pages.page("palaestra/UcavDogfight-v2", commands="macro")
+    assert "`elevator`" in pages.page("palaestra/UcavDogfight-v2")
 
 
 def test_a_table_leaves_empty_columns_out_and_escapes():

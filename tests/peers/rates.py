@@ -136,7 +136,7 @@ def gymnasium() -> str:
     from gymnasium import make_vec
 
     lines = []
-    for id in (GAME, "palaestra/GridSoccer-v0", "palaestra/UcavDogfight-v1"):
+    for id in (GAME, "palaestra/GridSoccer-v0", "palaestra/UcavDogfight-v2"):
         found = {}
         for mode, lanes in (("vector_entry_point", 16), ("sync", 16), ("async", 16), ("async", 2)):
             envs = make_vec(f"palaestra:{id}", num_envs=lanes, vectorization_mode=mode)

@@ -45,7 +45,7 @@ import palaestra_assets
 
 SHARES = {"0 bytes": 0.0, "1 byte": 0.0, "half": 0.5, "all but 1 byte": 1.0}
 CALLS = ("fsync", "replace")
-CARTPOLE, PONG, PURSUIT = "palaestra/CartPole-v0", "palaestra/TeamPong-v0", "palaestra/UcavPursuit-v1"
+CARTPOLE, PONG, PURSUIT = "palaestra/CartPole-v0", "palaestra/TeamPong-v0", "palaestra/UcavPursuit-v2"
 
 
 # ------------------------------------------------------------------------------------------------------------- writers

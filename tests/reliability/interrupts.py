@@ -125,9 +125,9 @@ FIRST_KINDS = (
     FirstCall("make_batch", "palaestra/Skirmish-3m-v0", {}, False),
     FirstCall("parallel_env", "palaestra/TeamPong-v0", {}, False),
     FirstCall("make_vec", "palaestra/CartPole-v0", {"workers": 2}, False),
-    FirstCall("make", "palaestra/UcavTrack-v0", {}, True),
+    FirstCall("make", "palaestra/UcavTrack-v2", {}, True),
     FirstCall("make_batch", "palaestra/MaHalfCheetah-v0", {}, True),
-    FirstCall("make_vec", "palaestra/UcavDogfight-v1", {}, True),
+    FirstCall("make_vec", "palaestra/UcavDogfight-v2", {}, True),
     FirstCall("parallel_env", "palaestra/GraphPursuit-v0", {}, True),
     FirstCall("make_batch", "palaestra/CartPole-v0", {"workers": 2}, True),
 )
@@ -169,7 +169,7 @@ def pucks(game: Any, kind: Any = PhysicsSimulation, **options: Any) -> Simulatio
 
 def dogfight(**options: Any) -> Simulation:
     """Matches of an engine with a process-wide library."""
-    return make_batch("palaestra/UcavDogfight-v1", num_envs=4, opponents={"blue": "straight"}, **options)
+    return make_batch("palaestra/UcavDogfight-v2", num_envs=4, opponents={"blue": "straight"}, **options)
 
 
 KINDS: dict[str, tuple[Callable[[], Simulation], Callable[[], Simulation]]] = {

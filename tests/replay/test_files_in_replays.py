@@ -117,7 +117,7 @@ def test_pathlib_paths_are_held_too(files: dict[str, str], tmp_path: Path):
         ("palaestra/SearchQA-2Hop-v0", {"world": "example", "retriever": "antigravity:fly"}),
         ("palaestra/SearchQA-2Hop-v0", {"world": "passages", "questions": ["questions"]}),
         ("palaestra/LLMEnsemble-v0", {"live": ["model", "gpt2"]}),
-        ("palaestra/UcavDogfight-v1", {"inner_loop": "weights"}),
+        ("palaestra/UcavDogfight-v2", {"inner_loop": "weights"}),
         ("palaestra/QuadGate2-v0", {"body": "menagerie:unitree_go2"}),
         (BATTLE, {"SECRET": 1}),
         (BATTLE, {"map": {"file": "SECRET", "sha256": "", "text": 3}}),

@@ -179,11 +179,11 @@ def test_kills_change_nothing(killer: Callable[[int, float], Killer]):
 @pytest.mark.slow
 def test_kills_change_no_evaluation_of_jsbsim(killer: Callable[[int, float], Killer]):
     fight: dict[str, Any] = {"a": "expert", "b": "lead_pursuit", "matches": 200, "engine": "jsbsim"}
-    one = evaluation.evaluate("palaestra/UcavDogfight-v1", **fight, workers=2)
+    one = evaluation.evaluate("palaestra/UcavDogfight-v2", **fight, workers=2)
     notes: list[str] = []
     with killer(20, 2.0) as playing:
         many = scale.evaluate(
-            "palaestra/UcavDogfight-v1", **fight, actors=2, progress=lambda done, total, note: notes.append(note)
+            "palaestra/UcavDogfight-v2", **fight, actors=2, progress=lambda done, total, note: notes.append(note)
         )
     print(f"{playing.killed} kills, {losses_in(notes)} lost")
     assert losses_in(notes) == playing.killed == 20

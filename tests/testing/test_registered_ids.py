@@ -51,9 +51,9 @@ def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
     in_full = [kernel_of[id] for id in OURS if id not in presets]
     assert len(set(in_full)) == len(in_full)
     assert {kernel_of[id] for id in presets} <= set(in_full)
-    assert {"palaestra/UcavDogfight-v1", "palaestra/Skirmish-8m-v0", "palaestra/Drill-Beacon-v0"} <= presets
+    assert {"palaestra/UcavDogfight-v2", "palaestra/Skirmish-8m-v0", "palaestra/Drill-Beacon-v0"} <= presets
     assert set(level_of) == set(OURS)
-    assert levels(["palaestra/UcavDogfight-v1"]) == {"palaestra/UcavDogfight-v1": "fast"}
+    assert levels(["palaestra/UcavDogfight-v2"]) == {"palaestra/UcavDogfight-v2": "fast"}
 
 
 @pytest.mark.check

@@ -1,4 +1,7 @@
-"""The rules of the dogfight, one behaviour a test. Most write the aircraft records themselves: no engine flies."""
+"""The rules of the dogfight, one behaviour a test. Most write the aircraft records themselves: no engine flies.
+
+Numbers are those of the contest where a test does not say others.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from safetensors.numpy import save_file
 from palaestra.core.compile.linker import record_view
 from palaestra.core.contract.spaces import box_space
 from palaestra.game import Game
-from palaestra.games.ucav import dogfight, pursuit, shaping, weapons
+from palaestra.games.ucav import CONTEST, dogfight, pursuit, shaping, weapons
 from palaestra.games.ucav.dogfight import BLUE, RED
 from palaestra.games.ucav.geometry import antenna_train_angle_rad
 from palaestra.games.ucav.inner_loop import TRACKING_SIZE
@@ -33,7 +36,8 @@ class Match:
         self.game: Any = game  # not every kind of game has every hook
         self.s: Any = record_view(np.zeros(1, game.state_dtype))[0]
         for parameter in game.parameters:
-            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, parameter.default))
+            given = CONTEST | parameters
+            setattr(self.s.parameters, parameter.name, given.get(parameter.name, parameter.default))
         self.scratch: Any = record_view(np.zeros(1, game.scratch_dtype))[0]
         self.actions: Any = record_view(np.zeros(1, game.action_dtype))[0]
         self.rewards = np.zeros(2, np.float32)
@@ -41,6 +45,7 @@ class Match:
 
     def start(self, seed: int) -> None:
         self.s.rng = seed
+        self.s.team[:], self.s.alive[:] = self.game.team_index, 1
         self.s.info.winner = -1
         with np.errstate(over="ignore"):
             self.game.reset(self.s, self.game.world)
@@ -65,6 +70,7 @@ class Match:
         """One decision in which nothing moves."""
         self.rewards[:] = 0.0
         self.s.steps += 1
+        weapons.note_places(self.s)
         return any(bool(self.game.evaluate(self.s, None, self.rewards, None)) for _ in range(self.game.periods))
 
     def see(self) -> Any:
@@ -94,6 +100,29 @@ def test_damage_falls_with_range():
     near.evaluate()
     far.evaluate()
     assert near.s.health[BLUE] < far.s.health[BLUE] < 1.0
+
+
+@pytest.mark.parametrize(("heading_deg", "hit"), [(0.0, True), (130.0, True), (140.0, False), (180.0, False)])
+def test_an_aspect_rule_forbids_shots_into_the_forward_quarter(heading_deg, hit):
+    match = Match(gun_aspect_deg=135.0)
+    match.put(RED, 0.0)
+    match.put(BLUE, 400.0, heading_deg=heading_deg)
+    match.evaluate()
+    assert (match.s.health[BLUE] < 1.0) == hit
+    assert bool(match.s.in_gun[RED]) == hit
+
+
+@pytest.mark.parametrize(
+    ("heading_deg", "column"), [(0.0, 0), (59.0, 0), (61.0, 1), (119.0, 1), (121.0, 2), (180.0, 2)]
+)
+def test_damage_is_counted_by_where_it_comes_from(heading_deg, column):
+    match = Match(blue_gun=0.0)
+    match.put(RED, 0.0)
+    match.put(BLUE, 400.0, heading_deg=heading_deg)
+    match.evaluate()
+    damage = match.s.info.aspect_damage[RED]
+    assert damage[column] == match.s.info.gun_damage[RED] > 0.0
+    assert damage.sum() == damage[column]
 
 
 @pytest.mark.parametrize("range_m", [150.0, 920.0])
@@ -201,16 +230,78 @@ def test_the_aircraft_that_makes_a_mistake_loses(slot, mistake, reason):
     mistake(match.s.body[slot])
     assert match.evaluate()
     assert (match.reason, match.s.info.winner) == (reason, 1 - slot)
-    assert match.rewards[slot] == -1.0
-    assert match.rewards[1 - slot] == 1.0
+    assert match.rewards[slot] == -2.0
+    assert match.rewards[1 - slot] == 2.0
+    assert match.s.info.health[slot] == 0.0
 
 
-def test_both_at_once_is_a_draw():
+@pytest.mark.parametrize("slot", [RED, BLUE])
+@pytest.mark.parametrize("end", [*ENDS, "kill", "fled"])
+def test_every_lost_match_costs_two_in_all(slot, end):
+    """However it is lost and however late: the health that was left is lost with it."""
+    match = Match(arena_drain=0.5, damage_per_second=4.0).chase(range_m=2000.0)
+    total = 0.0
+    if end == "kill":
+        match.put(1 - slot, 0.0)
+        match.put(slot, 400.0)
+    else:
+        match.s.body[slot].north_m = 15_001.0
+    for decision in range(30):
+        if decision == 3 and end not in ("kill", "fled"):
+            end(match.s.body[slot])
+        over = match.evaluate()
+        total += float(match.rewards[slot])
+        assert match.rewards[0] + match.rewards[1] == 0.0
+        if over:
+            break
+    assert match.reason == ENDS.get(end, end)
+    assert total == pytest.approx(-2.0, abs=1e-6)
+
+
+def test_both_at_once_is_a_draw_in_which_the_damage_of_before_stands():
     match = Match().chase(range_m=2000.0)
+    match.s.health[RED] = 0.4
     crash(match.s.body[RED])
     depart(match.s.body[BLUE])
     assert match.evaluate()
     assert (match.reason, match.s.info.winner) == ("both", -1)
+    assert match.rewards.tolist() == [0.0, 0.0]
+
+
+def pass_by(match: Match, red_m: tuple[float, ...], blue_m: tuple[float, ...]) -> bool:
+    """A decision in which red flies 30 m north and blue 30 m south from where they are put: north, east, up."""
+    weapons.note_places(match.s)
+    for slot, place, ahead_m in ((RED, red_m, 30.0), (BLUE, blue_m, -30.0)):
+        body = match.put(slot, place[0] + ahead_m, heading_deg=180.0 * slot, altitude_m=ALTITUDE_M + place[2])
+        body.east_m = place[1]
+        match.s.past_m[slot] = place[0], place[1], ALTITUDE_M + place[2]
+    match.rewards[:] = 0.0
+    return bool(match.game.evaluate(match.s, None, match.rewards, None))
+
+
+def test_aircraft_that_pass_within_a_period_collide_though_both_ends_are_far_apart():
+    match = Match()
+    assert pass_by(match, (0.0, 0.0, 0.0), (29.0, 10.0, 11.0))
+    assert (match.reason, match.s.info.winner) == ("collision", -1)
+    assert match.rewards.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("blue_m", [(29.0, 15.1, 0.0), (29.0, 0.0, -15.1), (80.0, 0.0, 0.0), (-16.0, 0.0, 0.0)])
+def test_aircraft_that_pass_farther_off_fly_on(blue_m):
+    assert not pass_by(Match(), (0.0, 0.0, 0.0), blue_m)
+
+
+def test_without_a_distance_nobody_collides():
+    assert not pass_by(Match(collision_m=0.0), (0.0, 0.0, 0.0), (29.0, 0.0, 0.0))
+
+
+def test_who_rams_keeps_its_deficit_and_no_more():
+    match = Match(red_gun=0.0).chase()
+    match.put(BLUE, -400.0)
+    match.evaluate()
+    lost = float(match.rewards[RED])
+    assert lost < 0.0
+    assert pass_by(match, (0.0, 0.0, 0.0), (29.0, 0.0, 0.0))
     assert match.rewards.tolist() == [0.0, 0.0]
 
 
@@ -263,6 +354,15 @@ def test_at_the_horizon_more_damage_wins_and_nothing_is_paid_for_it():
     assert match.rewards.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(("healthier", "paid"), [(RED, 0.5), (BLUE, -0.5)])
+def test_a_lead_at_the_horizon_is_paid_where_the_rules_say_so(healthier, paid):
+    match = Match(horizon=1, horizon_reward=0.5).chase(range_m=2000.0)
+    match.s.health[1 - healthier] = 0.9
+    assert not match.evaluate()
+    assert match.rewards.tolist() == [paid, -paid]
+    assert match.s.info.reward_end == paid
+
+
 def test_at_the_horizon_equal_damage_is_a_draw():
     match = Match(horizon=1).chase(range_m=2000.0)
     match.evaluate()
@@ -273,6 +373,7 @@ def test_a_macro_match_decides_the_horizon_in_the_last_period():
     match = Match(MACRO, horizon=1).chase(range_m=2000.0)
     match.s.health[RED] = 0.5
     match.s.steps = 1
+    weapons.note_places(match.s)
     winners = []
     for _ in range(5):
         match.game.evaluate(match.s, None, match.rewards, None)
@@ -353,7 +454,7 @@ def test_after_an_end_by_rule_the_potential_is_zero():
     start = float(shaping.posture_potential(match.s))
     crash(match.s.body[RED])
     match.evaluate()
-    assert match.rewards[RED] == pytest.approx(-1.0 - start)
+    assert match.rewards[RED] == pytest.approx(-2.0 - start)
 
 
 def test_shaping_discounts_the_next_potential():
@@ -549,11 +650,13 @@ def test_a_missing_network_is_refused():
         dogfight.game(commands="macro", inner_loop="nowhere.safetensors")
 
 
-def test_both_kinds_of_commands_last_200_seconds():
-    assert (STICK.horizon * 0.1, MACRO.horizon * 0.5) == (200.0, 200.0)
-    assert (STICK.periods, MACRO.periods) == (1, 5)
-    assert len(STICK.roles[0].action) == 4
-    assert len(MACRO.roles[0].action) == 3
+def test_all_kinds_of_commands_last_200_seconds_and_pursuits_40():
+    aim = dogfight.game(commands="aim")
+    assert (STICK.horizon * 0.1, MACRO.horizon * 0.5, aim.horizon * 0.2) == (200.0, 200.0, 200.0)
+    assert (STICK.periods, MACRO.periods, aim.periods) == (1, 5, 2)
+    assert [len(game.roles[0].action) for game in (STICK, MACRO, aim)] == [4, 3, 4]
+    assert (pursuit.game().horizon, pursuit.game(commands="macro").horizon) == (400, 80)
+    assert pursuit.game(duration_s=200.0).horizon == 2000
 
 
 def test_the_target_of_the_pursuit_is_unarmed_and_may_leave_the_arena():
@@ -567,10 +670,12 @@ def test_the_target_of_the_pursuit_is_unarmed_and_may_leave_the_arena():
     assert match.s.parameters.arena_drain == 0.0
 
 
-def test_the_pursuit_starts_neutral_or_with_the_hunter_behind():
+@pytest.mark.parametrize(("start", "neutral"), [(2, 0), (0, 10)])
+def test_the_pursuit_starts_behind_and_that_of_the_contest_neutral_too(start, neutral):
+    assert [p.default for p in pursuit.game().parameters if p.name == "start"] == [2]
     angles = []
     for seed in range(60):
-        s = Match(pursuit.game(), seed=seed * 104729).s
+        s = Match(pursuit.game(), seed=seed * 104729, start=start).s
         angles.append(math.degrees(antenna_train_angle_rad(s.body[RED], s.body[BLUE])))
-    assert sum(angle < 40.0 for angle in angles) > 25
-    assert sum(angle > 60.0 for angle in angles) > 10
+    assert sum(angle < 40.0 for angle in angles) > (25 if neutral else 55)
+    assert neutral <= sum(angle > 60.0 for angle in angles) <= 4 * neutral

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import palaestra
+from palaestra.core.compile.linker import record_view
 from palaestra.games.ucav import flight, track, weather
-from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.body import BODY, NOT_FLOWN
 from palaestra.registry import make_game
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
@@ -22,7 +23,7 @@ from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
 
 pytestmark = pytest.mark.check
 
-TRACK, DOGFIGHT = "palaestra/UcavTrack-v1", "palaestra/UcavDogfight-v1"
+TRACK, DOGFIGHT = "palaestra/UcavTrack-v2", "palaestra/UcavDogfight-v2"
 
 
 def make(lanes: int = 1, id: str = TRACK, **keywords: Any) -> Any:
@@ -43,12 +44,14 @@ def flown(sim: Any, steps: int = 20) -> bytes:
 # ------------------------------------------------------------------------------------------------------------- engines
 
 
-def test_ids_of_the_first_version_fly_jsbsims_aircraft_as_installed():
-    for name in ("UcavTrack", "UcavPursuit", "UcavDogfight"):
-        old, new = (make_game(f"palaestra/{name}-v{k}")[0] for k in (0, 1))
-        assert old.physics_options == {"physics_hz": 60, "frames": 6, "airframe": "f16-jsbsim", "planet": "wgs84"}
-        assert new.physics is None
-        assert new.advance is not None
+@pytest.mark.parametrize("name", ["UcavTrack", "UcavPursuit", "UcavDogfight", "UcavDogfight-Contest"])
+def test_an_engine_is_a_keyword_of_every_id(name):
+    own = make_game(f"palaestra/{name}-v2")[0]
+    assert own.physics is None
+    assert own.advance is not None
+    installed = {"engine": "jsbsim", "airframe": "f16-jsbsim", "planet": "wgs84"}
+    other = make_game(f"palaestra/{name}-v2", **installed)[0]
+    assert other.physics_options == {"physics_hz": 60, "frames": 6, "airframe": "f16-jsbsim", "planet": "wgs84"}
 
 
 def test_a_rate_without_a_whole_number_of_frames_in_a_period_is_refused():
@@ -120,6 +123,23 @@ def test_a_flight_whose_numbers_are_no_longer_finite_stops_and_says_so():
     assert sim.states["info"]["end_reason"][0] == sim.game.all_end_reasons.index("not_finite")
     np.testing.assert_array_equal(sim.states["body"]["altitude_m"], before)
     sim.close()
+
+
+def test_an_aircraft_whose_throttle_is_below_zero_is_neither_started_nor_flown():
+    hooks = flight.compiled_hooks("f16", "still", 60)
+    s: Any = record_view(np.zeros(1, np.dtype([("body", BODY, (3,)), ("flight", hooks.record, (3,))])))[0]
+    for body, throttle in zip(s.body, (0.5, NOT_FLOWN, 0.5), strict=True):
+        body.altitude_m, body.true_airspeed_mps, body.throttle_command = 5000.0, 250.0, throttle
+    absent = s.body[1].tobytes()
+    hooks.load(s, None, None)
+    hooks.advance(s, None, None)
+    assert s.body[1].tobytes() == absent
+    assert s.body[0].north_m == s.body[2].north_m > 20.0
+    s.body[2].throttle_command = NOT_FLOWN
+    wreck = s.body[2].tobytes()
+    hooks.advance(s, None, None)
+    assert s.body[2].tobytes() == wreck
+    assert s.body[0].north_m > 40.0
 
 
 # ------------------------------------------------------------------------------------------------------ generated file

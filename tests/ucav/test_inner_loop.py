@@ -69,7 +69,7 @@ def test_the_default_inner_loop_is_one_over_which_no_scripts_macros_crash(loop: 
     scripts = pursuit.game(commands="macro").scripts
     for red in scripts:
         sim: Any = make_batch(
-            "palaestra/UcavPursuit-v1",
+            "palaestra/UcavPursuit-v2",
             64,
             commands="macro",
             inner_loop=loop,

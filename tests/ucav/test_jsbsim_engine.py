@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from games.play import python
 
-from palaestra.games.ucav.body import BODY
+from palaestra.games.ucav.body import BODY, NOT_FLOWN
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
 from palaestra.games.ucav.airframes import AIRFRAMES, import_jsbsim, root_folder
@@ -172,6 +172,21 @@ def test_a_engine_that_is_open_shares_no_aircraft_and_few_are_kept():
     two.close()
     two.close()
     assert len(idle_aircraft[60, "f16-jsbsim", "wgs84"]) == MOST_IDLE
+
+
+def test_an_aircraft_whose_throttle_is_below_zero_is_neither_started_nor_flown():
+    states = make_states()
+    states["body"]["throttle_command"][0, 1] = NOT_FLOWN
+    absent = states["body"][0, 1].tobytes()
+    engine = JsbsimEngine(GAME, 1)
+    engine.load(states, (0,))
+    engine.advance(states, (0,))
+    assert states["body"][0, 1].tobytes() == absent
+    states["body"]["throttle_command"][0, 0] = NOT_FLOWN
+    wreck = states["body"][0, 0].tobytes()
+    engine.advance(states, (0,))
+    assert states["body"][0, 0].tobytes() == wreck != make_states()["body"][0, 0].tobytes()
+    engine.close()
 
 
 def test_lanes_do_not_touch_each_other(engine):
@@ -336,7 +351,7 @@ def test_nothing_is_printed(capfd, kind):
 
 @pytest.mark.check
 def test_a_engine_that_is_never_closed_leaves_no_file_behind(tmp_path: Path):
-    program = "import os, palaestra; palaestra.make_batch('palaestra/UcavTrack-v1').reset(seed=0); os._exit(0)"
+    program = "import os, palaestra; palaestra.make_batch('palaestra/UcavTrack-v2').reset(seed=0); os._exit(0)"
     python(program, TMPDIR=str(tmp_path), TEMP=str(tmp_path), TMP=str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

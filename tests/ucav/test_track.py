@@ -23,7 +23,7 @@ def make_sim(lanes: int = 1, **keywords: Any) -> Any:
     pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
     from palaestra import make_batch
 
-    return make_batch("palaestra/UcavTrack-v1", lanes, **keywords)
+    return make_batch("palaestra/UcavTrack-v2", lanes, **keywords)
 
 
 def make_match(**body: float) -> Any:
@@ -310,3 +310,28 @@ def test_pushing_towards_the_end_of_the_tables_costs():
     lost = 3.0 * track.pushed(paid.states["body"].view(np.recarray)[0, 0])
     assert lost > 0.5
     assert kept.rewards[0, 0] - paid.rewards[0, 0] == pytest.approx(lost, rel=1e-5)
+
+
+WIDE = {
+    "attitude": {
+        "roll_range_deg": 180.0,
+        "flight_path_range_deg": 60.0,
+        "speed_low_mps": 150.0,
+        "speed_high_mps": 380.0,
+    },
+    "load_factor": {"flight_path_range_deg": 60.0, "load_factor_low_g": 0.5, "load_factor_high_g": 7.0},
+    "heading": {"heading_range_deg": 180.0, "altitude_range_m": 3000.0},
+}
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(("command", "ranges"), WIDE.items())
+def test_no_command_of_a_wide_range_orders_a_crash(command, ranges):
+    sim = make_sim(128, command=command, opponents={"pilot": "pid"}, autoreset_mode="off", **ranges)
+    sim.reset(seed=5)
+    for _ in range(600):
+        sim.step()
+    ends = [sim.game.end_reason(int(number)) for number in sim.info["end_reason"]]
+    assert ends.count("crash") == 0
+    assert ends.count("horizon") >= 127
+    sim.close()

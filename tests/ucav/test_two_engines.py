@@ -18,7 +18,7 @@ pytestmark = pytest.mark.check
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 
-V0, V1 = "palaestra/UcavDogfight-v0", "palaestra/UcavDogfight-v1"
+DOGFIGHT = "palaestra/UcavDogfight-Contest-v2"
 ENGINES = ("compiled", "jsbsim")
 PLACE = ("north_m", "east_m", "altitude_m")
 HZ = 10
@@ -29,7 +29,7 @@ HZ = 10
 
 def matches(engine: str, red: str, blue: str, lanes: int, **options: Any) -> Any:
     return palaestra.make_batch(
-        V1, lanes, engine=engine, autoreset_mode="off", opponents={"red": red, "blue": blue}, **options
+        DOGFIGHT, lanes, engine=engine, autoreset_mode="off", opponents={"red": red, "blue": blue}, **options
     )
 
 
@@ -70,9 +70,9 @@ def test_matches_with_exchanged_teams_are_the_same_matches():
     """From the start to kills and crashes, under shaping: `Game.mirror` exchanges the teams of running matches."""
     weights = {"posture_weight": 0.1, "altitude_weight": 0.1, "energy_weight": 0.1, "aim_weight": 0.1}
     options = {**weights, "cone_half_angle_deg": 5.0, "engine": "compiled", "autoreset_mode": "off"}
-    with closing(palaestra.make_batch(V1, 16, **options)) as twin:
+    with closing(palaestra.make_batch(DOGFIGHT, 16, **options)) as twin:
         for red, blue in (("expert", "lead_pursuit"), ("random", "pure_pursuit")):
-            with closing(palaestra.make_batch(V1, 16, opponents={"red": red, "blue": blue}, **options)) as sim:
+            with closing(palaestra.make_batch(DOGFIGHT, 16, opponents={"red": red, "blue": blue}, **options)) as sim:
                 _, over = walk(sim, twin, seed=4, rounds=range(400))
             assert over > 0
 
@@ -145,13 +145,13 @@ def idle_rolls(id: str, **keywords: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_idle_rolls_lose_energy_to_either_side(engine):
-    right, left = idle_rolls(V1, engine=engine)
+    right, left = idle_rolls(DOGFIGHT, engine=engine)
     assert right < -40.0
     assert left == pytest.approx(right, abs=1.0)
 
 
-def test_the_first_version_flies_the_aircraft_as_installed():
-    right, left = idle_rolls(V0)
+def test_idle_rolls_of_the_aircraft_as_installed_are_paid_to_the_right():
+    right, left = idle_rolls(DOGFIGHT, engine="jsbsim", airframe="f16-jsbsim", planet="wgs84")
     assert right > 10.0
     assert left < -80.0
 
@@ -171,7 +171,7 @@ def test_mirrored_programmes_fly_mirror_images(engine):
         pulse = time < 1.0
         return 0.4 * side * pulse, 0.3 * pulse, 0.1 * side * pulse, 0.4
 
-    start, end = fly(V1, 20.0, sticks, engine=engine)
+    start, end = fly(DOGFIGHT, 20.0, sticks, engine=engine)
     red, blue = ways(start, end)[0] * np.stack([np.ones(2), side, np.ones(2)], -1)
     turned = side * end["roll_rad"], end["pitch_rad"], side * (end["heading_rad"] - start["heading_rad"])
     apart_deg = [math.degrees(math.remainder(red - blue, math.tau)) for red, blue in np.concatenate(turned)]
@@ -187,7 +187,7 @@ def turns(time: float, body: Any) -> Any:
 
 def spread_m(engine: str, planet: str) -> float:
     """Largest distance between the ways of eight aircraft after a minute of turns from eight headings."""
-    start, end = fly(V1, 60.0, turns, lanes=4, engine=engine, planet=planet)
+    start, end = fly(DOGFIGHT, 60.0, turns, lanes=4, engine=engine, planet=planet)
     assert np.ptp(start["heading_rad"]) > math.pi
     way = ways(start, end).reshape(-1, 3)
     return float(np.linalg.norm(way - way[0], axis=1).max())

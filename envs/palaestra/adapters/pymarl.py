@@ -24,7 +24,7 @@ from palaestra import registry
 from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, controlled_slots
 from palaestra.core.faces.attributes import RuleAttributes
-from palaestra.core.faces.reset_arguments import check_options
+from palaestra.core.faces.reset_arguments import start_matches
 from palaestra.core.faces.screen import Screen
 from palaestra.core.rng import check_seed
 
@@ -109,9 +109,8 @@ class TeamMultiAgentEnv(RuleAttributes):
             Observations, and the state (``api="pymarl"``) or an info.
 
         Raises:
-            ValueError: A wrong seed, or options, of which there are none.
+            ValueError: A wrong seed, or an option that is no parameter of the start of a match.
         """
-        check_options(self.sim, options)
         seed = None if seed is None else check_seed(seed)
         seed, self._next_seed = self._next_seed if seed is None else seed, None
         if self._recorder is not None:
@@ -121,7 +120,7 @@ class TeamMultiAgentEnv(RuleAttributes):
             from palaestra.replay import Recorder
 
             self._recorder = Recorder(self.sim)
-        self.sim.reset(seed=seed)
+        start_matches(self.sim, options, seed=seed)
         return self.get_obs(), self.get_state() if self.api == "pymarl" else {}
 
     def step(self, actions: Sequence[Any]) -> tuple[Any, ...]:

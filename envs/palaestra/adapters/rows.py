@@ -43,7 +43,7 @@ from palaestra.core.faces.agent_io import (
 )
 from palaestra.core.faces.attributes import RuleAttributes, has_parameter, only_where
 from palaestra.core.faces.masks import NO_CHOICES
-from palaestra.core.faces.reset_arguments import check_options, seed_some
+from palaestra.core.faces.reset_arguments import start_matches
 from palaestra.core.faces.screen import check_render_mode
 from palaestra.core.run.parameters import no_parameter
 from palaestra.core.run.simulation import Simulation
@@ -150,14 +150,13 @@ class RowsVectorEnv(RuleAttributes, VectorEnv):
 
         Args:
             seed: Lane i gets ``seed + i``, or the i-th of a list of one a lane; a lane whose seed is None goes on.
-            options: There are none.
+            options: Parameters of the start of a match.
 
         Raises:
             ValueError: A wrong seed, or options.
         """
-        check_options(self.sim, options)
+        start_matches(self.sim, options, seed=seed)
         self.closed = False
-        self.sim.reset(seed=seed_some(self.sim, seed))
         return self._observe(), self._infos()
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:

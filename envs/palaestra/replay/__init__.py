@@ -4,7 +4,7 @@ A replay holds the inputs of a match: the seeds, every action from outside, ever
 every return to a snapshot. It holds no pictures, no trajectory and no match record. The simulation plays the inputs
 again under the same rules. Hashes of every state are compared::
 
-    replay = record("palaestra/UcavDogfight-v1", {"red": "expert", "blue": "weave"}, seed=7)
+    replay = record("palaestra/UcavDogfight-v2", {"red": "expert", "blue": "weave"}, seed=7)
     replay.save("match.npz")
     print(verify(load("match.npz")))
     for sim in frames(replay):

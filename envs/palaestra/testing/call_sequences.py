@@ -234,7 +234,7 @@ class Episode:
         if parameter is None or name == "horizon":
             values = np.array([draw.integer("horizon", 1, 30) for _ in range(count)], np.float64)
         else:
-            values = draw.parameter("value", parameter, count)
+            values = draw.parameter("value", parameter, count, game.parameters)
         if draw.chance(0.4):
             values[:] = values[0]
             given: Any = float(values[0])

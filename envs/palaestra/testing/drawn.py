@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -83,11 +84,18 @@ class Draw:
         which[self._random.randrange(lanes)] = True
         return self._kept(name, which)
 
-    def parameter(self, name: str, parameter: Parameter, lanes: int | None = None) -> Any:
+    def parameter(
+        self, name: str, parameter: Parameter, lanes: int | None = None, others: Sequence[Parameter] = ()
+    ) -> Any:
         """Values of a parameter within its range, one a lane, or one number without ``lanes``.
 
         Each is the lowest, the highest, the default or any other; of a wide range of whole numbers often a small one.
+        An end of a range (`Parameter.up_to`) of ``others`` leaves the range at least as wide as the defaults.
         """
+        if parameter.up_to:
+            parameter = replace(parameter, high=parameter.default)
+        if any(other.up_to == parameter.name for other in others):
+            parameter = replace(parameter, low=parameter.default)
         values = [self._value(parameter) for _ in range(lanes or 1)]
         return self._kept(name, values[0] if lanes is None else np.array(values, np.float64))
 

@@ -105,7 +105,7 @@ def _walk_changed_rules(subject: Subject, found: WalkReport, draw: Draw, is_long
     range_ = (default + 1, 2 * default + 1) if is_long and default <= LONGEST_DEFAULT else (5, 60)
     horizon = draw.integer("horizon of changed rules", *range_)
     free = [p for p in subject.game.parameters if p.name not in (*subject.keywords, "horizon")]
-    parameters = {p.name: draw.parameter(p.name, p, _lanes(subject)) for p in free}
+    parameters = {p.name: draw.parameter(p.name, p, _lanes(subject), free) for p in free}
     _walk(subject, found, {}, draw.seed("seed of changed rules"), (480, 4000), parameters, horizon=horizon)
 
 

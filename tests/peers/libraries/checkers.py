@@ -130,13 +130,13 @@ def _() -> str:
 
 @trial("box", "check_env")
 def _() -> None:
-    check("palaestra/UcavTrack-v1")
+    check("palaestra/UcavTrack-v2")
     check("palaestra/CartPole-v0")
 
 
 @trial("opponent", "check_env against a script, flat and Dict observations, one Discrete")
 def _() -> None:
-    for id in ("palaestra/TeamPong-v0", "palaestra/TeamTag-v0", "palaestra/UcavDogfight-v1"):
+    for id in ("palaestra/TeamPong-v0", "palaestra/TeamTag-v0", "palaestra/UcavDogfight-v2"):
         check(id)
         check(id, observation="dict")
 

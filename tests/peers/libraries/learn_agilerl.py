@@ -48,13 +48,13 @@ def learn_ippo(make: Any) -> None:
 
 @trial("box", "PPO on UcavTrack")
 def _() -> None:
-    learn("palaestra/UcavTrack-v1")
+    learn("palaestra/UcavTrack-v2")
 
 
 @trial("opponent", "PPO on GridSoccer, UcavDogfight, and a team of TeamPong as one Discrete")
 def _() -> None:
     learn("palaestra/GridSoccer-v0")
-    learn("palaestra/UcavDogfight-v1")
+    learn("palaestra/UcavDogfight-v2")
     learn("palaestra/TeamPong-v0", choices="discrete")
 
 
@@ -65,7 +65,7 @@ def _() -> None:
 
 @trial("parallel", "IPPO on AsyncPettingZooVecEnv: TeamPong, TeamTag, UcavDogfight")
 def _() -> None:
-    for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.ucav_dogfight_v0):
+    for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.ucav_dogfight_v2):
         learn_ippo(module.parallel_env)
 
 

@@ -35,7 +35,7 @@ class ZooClass(TaskClass):
         )
 
     def supports_continuous_actions(self) -> bool:
-        return self.config["id"] == "palaestra/UcavDogfight-v1"
+        return self.config["id"] == "palaestra/UcavDogfight-v2"
 
     def supports_discrete_actions(self) -> bool:
         return not self.supports_continuous_actions()
@@ -99,7 +99,7 @@ def learn(algorithm: Any, id: str, **config: Any) -> None:
     settings.loggers, settings.evaluation, settings.render = [], False, False
     settings.create_json = False
     settings.max_n_frames, settings.max_n_iters = None, 1
-    settings.prefer_continuous_actions = id == "palaestra/UcavDogfight-v1"
+    settings.prefer_continuous_actions = id == "palaestra/UcavDogfight-v2"
     settings.on_policy_collected_frames_per_batch = settings.off_policy_collected_frames_per_batch = STEPS
     settings.on_policy_n_envs_per_worker = settings.off_policy_n_envs_per_worker = 1
     settings.on_policy_minibatch_size, settings.on_policy_n_minibatch_iters = 50, 1
@@ -116,7 +116,7 @@ def learn(algorithm: Any, id: str, **config: Any) -> None:
 def _() -> None:
     learn(MappoConfig, "palaestra/TeamPong-v0")
     learn(VdnConfig, "palaestra/TeamTag-v0")
-    learn(IppoConfig, "palaestra/UcavDogfight-v1")
+    learn(IppoConfig, "palaestra/UcavDogfight-v2")
 
 
 @trial("choices", 'MAPPO on composite choices with deaths (Arena), choices="discrete"')

@@ -27,7 +27,7 @@ from palaestra.registry import make_parallel
 TOKENS = ("palaestra/Examiner-v0", "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0")
 """Whose observations are whole numbers, in a Box."""
 NO_NETWORK = {"No default encoder config": TEXTS, "must have the same dtype, but got Int and Float": TOKENS}
-TRACK, TAG = "palaestra:palaestra/UcavTrack-v1", "palaestra:palaestra/TeamTag-v0"
+TRACK, TAG = "palaestra:palaestra/UcavTrack-v2", "palaestra:palaestra/TeamTag-v0"
 
 
 def ppo(id: str, runners: int = 0, config: dict[str, Any] | None = None, **env_runners: Any) -> PPOConfig:
@@ -85,7 +85,7 @@ def _() -> None:
 @trial("opponent", "PPO by id on TeamPong and UcavDogfight")
 def _() -> None:
     train(ppo("palaestra:palaestra/TeamPong-v0", config={"opponent": "tracker"}))
-    train(ppo("palaestra:palaestra/UcavDogfight-v1"))
+    train(ppo("palaestra:palaestra/UcavDogfight-v2"))
 
 
 @trial("opponent", 'DQN on TeamPong, choices="discrete"')
@@ -115,7 +115,7 @@ def _() -> None:
 
 @trial("parallel", "ParallelPettingZooEnv, a policy by team, on TeamPong, TeamTag, Arena with deaths, UcavDogfight")
 def _() -> None:
-    for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.arena_duel2v2_v0, zoo.ucav_dogfight_v0):
+    for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.arena_duel2v2_v0, zoo.ucav_dogfight_v2):
         register_env("match", lambda config, make=module.parallel_env: ParallelPettingZooEnv(make(**config)))
         match = ppo("match")
         match.multi_agent(

@@ -39,7 +39,7 @@ def _(id: str) -> None:
 
 @trial("box", "PPO, SAC, TD3 on UcavTrack; save, load, evaluate")
 def _() -> None:
-    id = "palaestra/UcavTrack-v1"
+    id = "palaestra/UcavTrack-v2"
     check_env(gymnasium.make(id))
     for method in (SAC, TD3):
         method("MlpPolicy", gymnasium.make(id), buffer_size=1000, **OFF_POLICY).learn(STEPS)
@@ -57,7 +57,7 @@ def _() -> None:
 
 @trial("opponent", "PPO, A2C on TeamPong and UcavDogfight")
 def _() -> None:
-    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v1"):
+    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v2"):
         PPO("MlpPolicy", id, batch_size=50, **ON_POLICY).learn(STEPS)
         A2C("MlpPolicy", id, device="cpu").learn(STEPS)
 

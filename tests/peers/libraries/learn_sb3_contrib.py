@@ -51,8 +51,8 @@ def _(id: str) -> None:
 
 @trial("box", "TQC on UcavTrack, RecurrentPPO on UcavPursuit")
 def _() -> None:
-    TQC("MlpPolicy", "palaestra/UcavTrack-v1", **OFF_POLICY).learn(STEPS)
-    RecurrentPPO("MlpLstmPolicy", "palaestra/UcavPursuit-v1", **ON_POLICY).learn(STEPS)
+    TQC("MlpPolicy", "palaestra/UcavTrack-v2", **OFF_POLICY).learn(STEPS)
+    RecurrentPPO("MlpLstmPolicy", "palaestra/UcavPursuit-v2", **ON_POLICY).learn(STEPS)
 
 
 @trial("opponent", "RecurrentPPO, and MaskablePPO where nothing is forbidden, on TeamPong")

@@ -96,17 +96,17 @@ def _(id: str) -> None:
 
 @trial("box", "GymEnv(id): specs, collector, PPO update on UcavTrack")
 def _() -> None:
-    check_env_specs(GymEnv("palaestra/UcavTrack-v1"))
-    update(GymEnv("palaestra/UcavTrack-v1"))
+    check_env_specs(GymEnv("palaestra/UcavTrack-v2"))
+    update(GymEnv("palaestra/UcavTrack-v2"))
 
 
 @trial("opponent", "GymEnv(id) on TeamPong and UcavDogfight; infos read into the tensordict")
 def _() -> None:
-    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v1"):
+    for id in ("palaestra/TeamPong-v0", "palaestra/UcavDogfight-v2"):
         check_env_specs(GymEnv(id))
         read = GymWrapper(gymnasium.make(id)).auto_register_info_dict()
         assert "winner" in read.rollout(STEPS, break_when_any_done=False)["next"].keys()  # noqa: SIM118 (a TensorDict)
-    update(GymEnv("palaestra/UcavDogfight-v1"))
+    update(GymEnv("palaestra/UcavDogfight-v2"))
 
 
 @trial("choices", "GymEnv(id) on MultiDiscrete, unlike roles, Dict observations")
@@ -127,7 +127,7 @@ def _() -> None:
 
 @trial("parallel", "PettingZooWrapper on TeamPong, TeamTag, UcavDogfight and masked agents")
 def _() -> None:
-    environments = [module.parallel_env() for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.ucav_dogfight_v0)]
+    environments = [module.parallel_env() for module in (zoo.team_pong_v0, zoo.team_tag_v0, zoo.ucav_dogfight_v2)]
     for environment in (*environments, make_parallel(TWO)):
         env = PettingZooWrapper(environment, return_state=True, use_mask=True)
         check_env_specs(env)
@@ -152,13 +152,13 @@ def _() -> None:
 @trial("vector", "GymWrapper on a native make_vec, same-step autoreset")
 def _() -> None:
     mode = gymnasium.vector.AutoresetMode.SAME_STEP
-    envs = gymnasium.make_vec("palaestra/UcavTrack-v1", num_envs=4, autoreset_mode=mode)
+    envs = gymnasium.make_vec("palaestra/UcavTrack-v2", num_envs=4, autoreset_mode=mode)
     update(GymWrapper(envs))
 
 
 @trial("vector", "GymWrapper on a native make_vec, next-step autoreset", limit="autoreset")
 def _() -> None:
-    GymWrapper(gymnasium.make_vec("palaestra/UcavTrack-v1", num_envs=4))
+    GymWrapper(gymnasium.make_vec("palaestra/UcavTrack-v2", num_envs=4))
 
 
 if __name__ == "__main__":

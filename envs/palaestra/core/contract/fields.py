@@ -26,7 +26,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from palaestra.core.contract.keywords import nearest
+from palaestra.core.contract.keywords import check_word, nearest
 
 Shape = tuple[int, ...]
 Bound = Any
@@ -267,8 +267,11 @@ class Parameter:
         high: Largest legal value.
         unit: Unit.
         about: One line for the documentation.
-        at_start: A change takes effect when a lane's next match starts, not in the middle of one.
+        at_start: A change takes effect when a lane's next match starts, not in the middle of one. ``reset`` takes it
+            among its ``options``, for the matches that it starts alone.
         whole: Only whole numbers are values.
+        words: Names of the values 0, 1, ...: users may give them in place of the numbers.
+        up_to: Name of the parameter that is the other end of the range which this one begins: it may not be smaller.
     """
 
     name: str
@@ -279,14 +282,26 @@ class Parameter:
     about: str = ""
     at_start: bool = False
     whole: bool = False
+    words: tuple[str, ...] = ()
+    up_to: str = ""
+
+    def __post_init__(self) -> None:
+        """Words are the whole numbers from 0 on."""
+        if self.words:
+            for name, value in (("low", 0), ("high", len(self.words) - 1), ("whole", True)):
+                object.__setattr__(self, name, value)
 
     def number(self, value: Any) -> np.ndarray:
         """The value, or an array of values, as float64.
 
         Raises:
-            ValueError: No number, or out of range; names the range.
+            ValueError: No number, or out of range, or no such word; names the range, or the words.
         """
         array = _plain_array(value)
+        if self.words and array is not None and array.dtype.kind == "U":
+            for word in array.flat:
+                check_word(self.name, str(word), self.words)
+            array = np.array([self.words.index(word) for word in array.flat]).reshape(array.shape)
         if array is None or array.dtype.kind not in "biuf":
             raise ValueError(f"{self.name} must be a number in {self._range_text}, got {value!r}")
         is_flag, array = array.dtype.kind == "b", array.astype(np.float64)
@@ -451,9 +466,10 @@ def _bound_text(bound: ArrayLike, outer: Any) -> str:
 
 def _about(f: Field | Table | Choice | Continuous | Parameter) -> str:
     about = f.about
-    if isinstance(f, Choice) and f.meanings:
+    meanings = f.meanings if isinstance(f, Choice) else f.words if isinstance(f, Parameter) else ()
+    if meanings:
         about = f"{about}: " if about else ""
-        about += ", ".join(f"{i} {m}" for i, m in enumerate(f.meanings))
+        about += ", ".join(f"{i} {m}" for i, m in enumerate(meanings))
     notes = []
     if isinstance(f, Choice) and f.candidates is not None:
         notes.append(f"legal ones as a list of at most {f.candidates}")

@@ -409,6 +409,10 @@ def _contradictions(game: Game) -> Iterator[str]:
         yield f"default_codec {game.default_codec!r} is not one of codecs"
     if game.default_observation.partition(":")[0] not in ("flat", "dict", *game.representations):
         yield f"default_observation {game.default_observation!r} is neither flat, dict nor a representation"
+    defaults = {p.name: p.default for p in game.parameters}
+    for p in game.parameters:
+        if p.up_to and p.default > defaults.get(p.up_to, -np.inf):
+            yield f"the range from {p.name!r} up to {p.up_to!r} does not exist, or its defaults are exchanged"
     names = [*(r.name for r in game.roles), "team", "lane"]
     if len(set(names)) != len(names):
         yield f"names of roles repeat, or are 'team' or 'lane': {names[:-2]}"

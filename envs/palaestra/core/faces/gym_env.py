@@ -22,7 +22,7 @@ from palaestra.core.faces.attributes import RuleAttributes, only_where
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
 from palaestra.core.faces.masks import NO_CHOICES
-from palaestra.core.faces.reset_arguments import check_options
+from palaestra.core.faces.reset_arguments import start_matches
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.rng import check_seed
 from palaestra.core.run.arrays import summed
@@ -122,12 +122,11 @@ class GameEnv(RuleAttributes, gymnasium.Env):
         """Starts a match; see `gymnasium.Env.reset`. The same seed gives the same match, bit for bit.
 
         Raises:
-            ValueError: A wrong seed, or options, of which there are none.
+            ValueError: A wrong seed, or an option that is no parameter of the start of a match.
         """
-        check_options(self.sim, options)
         seed = None if seed is None else check_seed(seed)
+        start_matches(self.sim, options, seed=seed)
         super().reset(seed=seed)
-        self.sim.reset(seed=seed)
         if self.render_mode == "human":
             self.render()
         return self._observe(), self._info(False)

@@ -24,7 +24,7 @@ from palaestra.core.faces.agent_io import (
 )
 from palaestra.core.faces.attributes import RuleAttributes
 from palaestra.core.faces.blocks import Form
-from palaestra.core.faces.reset_arguments import PETTINGZOO_TEST, check_options
+from palaestra.core.faces.reset_arguments import PETTINGZOO_TEST, start_matches
 from palaestra.core.faces.screen import Screen, check_render_mode, render_modes
 from palaestra.core.faces.shared_copies import SharedCopies
 from palaestra.core.rng import check_seed
@@ -201,11 +201,10 @@ class GameParallelEnv(RuleAttributes, ParallelEnv):
         """Starts a match; see `pettingzoo.ParallelEnv.reset`.
 
         Raises:
-            ValueError: A wrong seed, or options, of which there are none.
+            ValueError: A wrong seed, or an option that is no parameter of the start of a match.
         """
-        if options != PETTINGZOO_TEST:
-            check_options(self.sim, options)
-        self.sim.reset(seed=None if seed is None else check_seed(seed))
+        options = None if options == PETTINGZOO_TEST else options
+        start_matches(self.sim, options, seed=None if seed is None else check_seed(seed))
         self.agents = self._present()
         if self.render_mode == "human":
             self.render()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from palaestra.core.faces.attributes import RuleAttributes, has_parameter, only_
 from palaestra.core.faces.blocks import Form
 from palaestra.core.faces.goals import NO_GOALS, compute_reward, has_goals
 from palaestra.core.faces.masks import map_arrays
-from palaestra.core.faces.reset_arguments import check_options, seed_some
+from palaestra.core.faces.reset_arguments import check_options, start_matches
 from palaestra.core.faces.screen import LIST, check_render_mode, render_modes
 from palaestra.core.run.arrays import summed
 from palaestra.core.run.parameters import no_parameter
@@ -147,13 +148,13 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
             options: See above.
 
         Raises:
-            ValueError: A wrong seed, or an option other than ``"reset_mask"``.
+            ValueError: A wrong seed, or an option that is neither ``"reset_mask"`` nor a parameter of the start.
         """
-        mask = check_options(self.sim, options, ("reset_mask",)).get("reset_mask")
+        mask = options.get("reset_mask") if isinstance(options, Mapping) else None
         if seed is not None and mask is not None:
             raise ValueError("seed the lanes in a reset of all of them: seed= and reset_mask= do not go together")
+        start_matches(self.sim, options, ("reset_mask",), mask, seed)
         self.closed = False
-        self.sim.reset(mask, seed=seed_some(self.sim, seed))
         if self._frames is not None:
             self._collect(self._frames, mask)
         return self.agent_io.observe(self.copy), self._info(None)

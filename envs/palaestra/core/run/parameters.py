@@ -40,7 +40,7 @@ class ParameterRecords:
 
         Raises:
             TypeError: An unknown parameter; suggests the near name.
-            ValueError: A value out of range, or not one a lane. Nothing has changed.
+            ValueError: A value out of range, the ends of a range exchanged, or not one a lane. Nothing has changed.
         """
         which = picked_lanes(lanes, len(self._states))
         count = len(self._states["steps"][which])
@@ -48,9 +48,23 @@ class ParameterRecords:
         for name, array in arrays.items():
             if array.shape not in ((), (1,), (count,)):
                 raise ValueError(f"{name} must be one value, or one for each of {count} lanes, got shape {array.shape}")
+        self._check_ranges(arrays, which)
         for name, array in arrays.items():
             for record in self._records[-1:] if name in self._at_start and have_started else self._records:
                 self._states[record][name][which] = array
+
+    def _check_ranges(self, arrays: Mapping[str, np.ndarray], which: slice | np.ndarray) -> None:
+        """Raises ValueError where a range would end below its beginning."""
+        for p in self._game.parameters:
+            if p.up_to and (p.name in arrays or p.up_to in arrays):
+                held = self._states[self._records[-1]]
+                low, high = (arrays.get(name, held[name][which]) for name in (p.name, p.up_to))
+                if (low > high).any():
+                    lane = np.flatnonzero(np.broadcast_to(low > high, np.shape(held[p.name][which])))[0]
+                    low, high = (np.broadcast_to(end, np.shape(held[p.name][which]))[lane] for end in (low, high))
+                    raise ValueError(
+                        f"{p.name} must not exceed {p.up_to}, got {low:g} and {high:g}: give both ends in one call"
+                    )
 
     def views(self) -> dict[str, np.ndarray]:
         """Read-only views ``[N]`` of the parameters by name."""

@@ -22,7 +22,7 @@ BODY = np.dtype(
         ("aileron_command", "f8"),  # positive rolls right
         ("elevator_command", "f8"),  # positive is nose UP (JSBSim's own sign is the opposite: the engine flips it)
         ("rudder_command", "f8"),  # positive yaws right
-        ("throttle_command", "f8"),  # 0 idle, 0.5 military power, 1 full afterburner
+        ("throttle_command", "f8"),  # 0 idle, 0.5 military power, 1 full afterburner; below 0: see `NOT_FLOWN`
         # the air around the aircraft, written by the rules, read by the engine in every period
         ("wind_north_mps", "f8"),  # velocity of the air over the ground
         ("wind_east_mps", "f8"),
@@ -62,6 +62,9 @@ BODY = np.dtype(
     ],
     align=True,
 )
+
+NOT_FLOWN = -1.0
+"""Throttle of an aircraft that no engine flies, as one that is out of the match: its record stays as it is."""
 
 
 def opponent_of(slot):

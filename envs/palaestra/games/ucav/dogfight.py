@@ -2,16 +2,21 @@
 
 ## Description
 
-A UCAV is an unmanned combat aerial vehicle. `palaestra/UcavDogfight-v1` is a within-visual-range gun fight of two of
+A UCAV is an unmanned combat aerial vehicle. `palaestra/UcavDogfight-v2` is a within-visual-range gun fight of two of
 them with full six-degree-of-freedom dynamics. ``red_0`` fights ``blue_0``; both have the same
-aircraft, the same gun and, over the matches, the same distribution of starting positions. `palaestra/UcavPursuit-v1`
+aircraft, the same gun and, over the matches, the same distribution of starting positions. `palaestra/UcavPursuit-v2`
 (`palaestra.games.ucav.pursuit`) is the same fight with an unarmed target.
 
 There is no trigger: as in the contests that these rules follow, **the gun fires by itself while the solution is
 there**, that is while the other aircraft is inside a cone around the nose (half-angle `cone_half_angle_deg`) and at a
 range from 152 m to 914 m (500 to 3000 ft). Damage per second falls linearly from `damage_per_second` at the near end
-to nothing at the far end. Health starts at 1. The cone may widen while the match lasts (``cone_half_angle_deg=1,
-cone_step_deg=1`` is 1, 2 and 3 degrees from 0, 100 and 150 s, as in the contests).
+to nothing at the far end. Health starts at 1. The cone has a half-angle of 15 degrees, in
+`palaestra/UcavDogfight-Contest-v2` of 1, as in the contests; it may widen while the match lasts
+(``cone_half_angle_deg=1, cone_step_deg=1`` is 1, 2 and 3 degrees from 0, 100 and 150 s). With ``gun_aspect_deg=135`` no
+shot into the forward quarter hits, that is from where the other's tail is more than 135 degrees off the line of sight.
+
+**Aircraft collide**: if at any moment of a tenth of a second they come nearer than `collision_m`, both are lost. Each
+counts as flying straight within it, so that a pass at 700 m/s is not missed.
 
 An aircraft outside the arena, a cylinder about the origin of the match, loses health too, and that counts as damage
 dealt by the other: flight does not lead to a draw.
@@ -39,8 +44,10 @@ parameters.
 
 ## Action Space
 
-`commands="stick"` decides at 10 Hz, `commands="macro"` at 2 Hz; an inner loop (`inner_loop`) flies a macro for five
-periods of 0.1 s.
+* `commands="stick"` decides at 10 Hz.
+* `commands="macro"` decides at 2 Hz; an inner loop (`inner_loop`) flies a macro for five periods of 0.1 s.
+* `commands="aim"` decides at 5 Hz where the nose is to point relative to the other aircraft, and how fast to fly; the
+  scripts' own law flies it and keeps off the ground and inside the arena. All zeros is pure pursuit at 250 m/s.
 
 <!-- table: action -->
 
@@ -55,40 +62,53 @@ is; the only place that it knows is the centre of the arena.
 
 Zero-sum, exactly: one number is computed, red gets it and blue gets its negative.
 
-* **damage**: health that blue lost minus health that red lost in this decision;
-* **end**: +1 if a rule ended the match for red, -1 if for blue, 0 after a draw and at the horizon;
-* **posture, altitude, energy, aim**: shaping, off by default, each with a weight among the parameters. A shaping item
-  is ``weight * (shaping_discount * F(next) - F(now))`` of a potential ``F`` that is red's minus blue's, so it changes
-  no optimal policy (Ng, Harada and Russell, ICML 1999) when `shaping_discount` is the learner's discount. ``F`` is 0
-  after an end by rule.
+* **damage**: health that blue lost minus health that red lost in this decision. Who alone crashes, breaks or leaves
+  the tables loses the health that was left: every lost match costs 2, however it is lost, less the damage dealt;
+* **end**: +1 if a rule ended the match for red, -1 if for blue, 0 after a draw, `horizon_reward` at the horizon for
+  more health;
+* **posture, altitude, energy, aim**: shaping by who has whom before the nose, height over the floor, energy height and
+  aim at gun range, each with a weight among the parameters: 1, 1, 0.2 and 2, and none in the contest's rules, where
+  nothing is paid before a gun hits. A shaping item is ``weight * (shaping_discount * F(next) - F(now))`` of a
+  potential ``F`` that is red's minus blue's, so it changes no optimal policy (Ng, Harada and Russell, ICML 1999) when
+  `shaping_discount` (0.99) is the learner's discount. ``F`` is 0 after an end by rule.
 
 ``info`` holds each item's sum over the match, as red's, and for both sides how often they came near a shot
-(`opportunities`), for how long, for how long they had it (`cone_seconds`), and what came of it (`gun_damage`).
+(`opportunities`), for how long, for how long they had it (`cone_seconds`), and what came of it (`gun_damage`, and
+`aspect_damage` by where it came from).
 
 ## Starting State
 
-One of three set-ups, drawn with the weights `neutral_weight`, `red_behind_weight`, `blue_behind_weight`:
+`start` names the set-up, as a keyword or for one match: ``env.reset(options={"start": "head_on"})``; lanes of a batch
+may have each its own.
 
-* neutral: the two positions and headings are one image of the other under half a turn about the origin, at any angle
-  off;
-* behind: the favoured side sits within 45 degrees of the other's tail and points within 20 degrees of it, at
-  `behind_range_low_m` to `behind_range_high_m`.
+| start | |
+|---|---|
+| ``"mix"`` | one of the next three, with `neutral_weight`, `red_behind_weight` and `blue_behind_weight` |
+| ``"neutral"`` | positions and headings are one image of the other under half a turn, at any angle off |
+| ``"offensive"`` | red sits within 45 degrees of blue's tail and points within 20 degrees of it |
+| ``"defensive"`` | the same with the sides exchanged |
+| ``"head_on"`` | as neutral, each within 10 degrees of the other's nose |
+| ``"high_aspect"`` | as neutral, each 20 to 45 degrees off the other's nose: they pass side by side |
+| ``"energy_high"``, ``"energy_low"`` | as neutral; red (blue) is 1 km higher and faster |
+| ``"placed"`` | place, height, heading and speed of each side are parameters: ``red_north_m=-3000`` |
 
-Heights and speeds are drawn for each aircraft alone, wings level.
+Heights and speeds are drawn for each aircraft alone from their ranges, wings level; ranges differ from behind
+(`behind_range_low_m`, `behind_range_high_m`) and elsewhere (`neutral_range_low_m`, `neutral_range_high_m`).
 
 ## Episode End
 
 A match ends by rule when an aircraft has no health left (``kill``, ``fled``), sinks below `floor_m` (``crash``),
 pulls more than 9 g for over half a second or 12 g at all, either way up (``overload``), leaves the tables of the
 aerodynamic model (``off_tables``) or has a state that is not a number (``not_finite``): it loses. If both do in the
-same tenth of a second the match is a draw (``both``). At the horizon (200 s) it is truncated and `info.winner` is the
-aircraft that dealt more damage.
+same tenth of a second the match is a draw (``both``), and so it is if they touch (``collision``): nothing more is paid,
+and the damage of before stands, so ramming gives back nothing. At the horizon (200 s) it is truncated and `info.winner`
+is the aircraft that dealt more damage.
 
 ## Arguments
 
-``inner_loop="ppo"`` was trained on the commands of `palaestra/UcavTrack-v1`, not on the wide ones of macros, and
-crashes with them: hunting a level turn in UcavPursuit the script ``"lag_pursuit"`` won 64 of 64 matches over ``"pid"``;
-over ``"ppo"`` it won 20 and lost 22 by its own flight.
+With ``commands="macro"``, ``inner_loop="ppo"`` was trained on the commands of `palaestra/UcavTrack-v2`, not on the wide
+ones of macros, and crashes with them: hunting a level turn in UcavPursuit the script ``"lag_pursuit"`` won 64 of 64
+matches over ``"pid"``; over ``"ppo"`` it won 20 and lost 22 by its own flight.
 
 <!-- table: options -->
 
@@ -96,8 +116,9 @@ over ``"ppo"`` it won 20 and lost 22 by its own flight.
 
 ## Version History
 
-* v1: the airframe is corrected, the planet stands still, and the flight is compiled.
-* v0: the aircraft of JSBSim as installed, on the turning Earth, flown by JSBSim.
+* v2: shaping is on and the cone is wide; every lost match costs the same; aircraft collide; starts have names.
+* v1, v0: before the first release: the rules of ``-Contest``, compiled and flown by JSBSim (`engine`, `airframe`,
+  `planet`), without collisions, and with a crash that cost half of being shot down.
 """
 
 from __future__ import annotations
@@ -108,7 +129,8 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import Field, Game, Option, Parameter, Role, uniform, with_options
+from palaestra.game import Field, Game, Option, Parameter, Role, with_options
+from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_aim, script_aim
 from palaestra.games.ucav.autopilot import AUTOPILOT, steer
 from palaestra.games.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
@@ -126,20 +148,26 @@ from palaestra.games.ucav.macros import MACRO, MACRO_PERIODS, read_macro
 from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH, SCRIPTS, script_macro, script_stick
 from palaestra.games.ucav.shaping import note_potentials, shape
 from palaestra.games.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
-from palaestra.games.ucav.weapons import GUN_FAR_M, GUN_INFO, GUN_PARAMETERS, cone_half_angle_rad, fire
-from palaestra.games.ucav.weather import WEATHER, change_weather, start_weather
+from palaestra.games.ucav.starts import START_PARAMETERS, set_up
+from palaestra.games.ucav.weapons import (
+    GUN_FAR_M,
+    GUN_INFO,
+    GUN_PARAMETERS,
+    closest_approach_m,
+    cone_half_angle_rad,
+    fire,
+    note_places,
+)
+from palaestra.games.ucav.weather import WEATHER, change_weather
 from palaestra.kernels.scalars import clip
 
 STICK_PERIODS = 1
 """Periods in one decision with the stick: 10 Hz. `MACRO_PERIODS` are those of a macro."""
 DURATION_S = 200.0
-"""Length of a match, s: a round of the contest."""
+"""Length of a match, s, by default: a round of the contest."""
 
-START_TAIL_RAD, START_NOSE_RAD = math.radians(45.0), math.radians(20.0)
-"""Set-up "behind": largest angle off the other's tail and largest angle off the own nose, rad."""
-
-END_REASONS = ("kill", "fled", *FAILURES, "both")
-RUNNING, KILL, FLED, FIRST_FAILURE, BOTH = 0, 2, 3, 4, 4 + len(FAILURES)
+END_REASONS = ("kill", "fled", *FAILURES, "both", "collision")
+RUNNING, KILL, FLED, FIRST_FAILURE, BOTH, COLLISION = 0, 2, 3, 4, 4 + len(FAILURES), 5 + len(FAILURES)
 """Numbers of the end reasons: 0 and 1 belong to the suite."""
 
 PARAMETERS = (
@@ -147,29 +175,21 @@ PARAMETERS = (
     Parameter("arena_radius_m", 15_000.0, 1000.0, 1e6, "m", "radius of the arena about the origin"),
     Parameter("arena_drain", 0.05, 0.0, 100.0, "1/s", "health lost outside the arena"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which an aircraft has crashed (1000 ft)"),
-    Parameter("neutral_weight", 2.0, 0.0, 1e6, "1", "weight of the neutral set-up"),
-    Parameter("red_behind_weight", 1.0, 0.0, 1e6, "1", "weight of the set-up with red behind blue"),
-    Parameter("blue_behind_weight", 1.0, 0.0, 1e6, "1", "weight of the set-up with blue behind red"),
-    Parameter("neutral_range_low_m", 1500.0, 200.0, 20_000.0, "m", "neutral set-up: smallest range"),
-    Parameter("neutral_range_high_m", 4000.0, 200.0, 20_000.0, "m", "neutral set-up: largest range"),
-    Parameter("behind_range_low_m", 800.0, 200.0, 20_000.0, "m", "set-up behind: smallest range"),
-    Parameter("behind_range_high_m", 1600.0, 200.0, 20_000.0, "m", "set-up behind: largest range"),
-    Parameter("altitude_low_m", 3000.0, 500.0, 15_000.0, "m", "smallest starting height"),
-    Parameter("altitude_high_m", 5000.0, 500.0, 15_000.0, "m", "largest starting height"),
-    Parameter("altitude_spread_m", 500.0, 0.0, 5000.0, "m", "largest difference of the two starting heights"),
-    Parameter("speed_low_mps", 200.0, 120.0, 400.0, "m/s", "smallest starting airspeed"),
-    Parameter("speed_high_mps", 280.0, 120.0, 400.0, "m/s", "largest starting airspeed"),
-    Parameter("posture_weight", 0.0, -100.0, 100.0, "1", "weight of the shaping by angles"),
-    Parameter("altitude_weight", 0.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
-    Parameter("energy_weight", 0.0, -100.0, 100.0, "1", "weight of the shaping by energy height"),
-    Parameter("aim_weight", 0.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range"),
-    Parameter("shaping_discount", 1.0, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
+    Parameter("collision_m", 15.0, 0.0, 1000.0, "m", "aircraft that come nearer than this are both lost"),
+    *START_PARAMETERS,
+    Parameter("horizon_reward", 0.0, 0.0, 100.0, "1", "paid at the horizon to whom more health is left"),
+    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles"),
+    Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
+    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height"),
+    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range"),
+    Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,
 )
 
 INFO = (
     *GUN_INFO,
     Field("arena_damage", (COUNT,), unit="1", about="health that the other lost outside the arena", dtype="f8"),
+    Field("health", (COUNT,), unit="1", about="health left", dtype="f8"),
     Field("reward_damage", about="red's reward so far for damage", dtype="f8"),
     Field("reward_end", about="red's reward for the end", dtype="f8"),
     Field("reward_posture", about="red's shaping by angles so far", dtype="f8"),
@@ -183,6 +203,7 @@ STATE = (
     ("body", BODY, (COUNT,)),
     ("autopilots", AUTOPILOT, (COUNT,)),
     ("pilots", MEMORY, (COUNT,)),  # memory of the scripts
+    ("past_m", "f8", (COUNT, 3)),  # north, east, up when the period began
     ("health", "f8", (COUNT,)),
     ("overload_s", "f8", (COUNT,)),  # time above the sustained load, ending now
     ("potentials", "f8", (4,)),  # at the end of the last decision
@@ -194,80 +215,54 @@ STATE = (
 )
 
 
-# ------------------------------------------------------------------------------------------------------------ start
+# --------------------------------------------------------------------------------------------------- start, commands
 
 
 def reset(s, world):
-    """Sets up both aircraft, wings level, and fills the books."""
-    p = s.parameters
-    total = p.neutral_weight + p.red_behind_weight + p.blue_behind_weight
-    draw = uniform(s, 0.0, 1.0) * total
-    bearing = uniform(s, -math.pi, math.pi)  # of blue from red
-    range_share = uniform(s, 0.0, 1.0)
-    off = uniform(s, -1.0, 1.0)
-    nose = uniform(s, -1.0, 1.0)
-    if draw < p.neutral_weight or total <= 0.0:
-        distance = p.neutral_range_low_m + range_share * (p.neutral_range_high_m - p.neutral_range_low_m)
-        red_heading = bearing + off * math.pi
-        blue_heading = red_heading + math.pi
-    else:
-        distance = p.behind_range_low_m + range_share * (p.behind_range_high_m - p.behind_range_low_m)
-        red_behind = draw < p.neutral_weight + p.red_behind_weight
-        ahead = bearing if red_behind else bearing + math.pi  # from the favoured side to the other
-        chaser, chased = ahead + nose * START_NOSE_RAD, ahead + off * START_TAIL_RAD
-        red_heading = chaser if red_behind else chased
-        blue_heading = chased if red_behind else chaser
-    middle = uniform(s, p.altitude_low_m, p.altitude_high_m)
-    difference = uniform(s, -0.5, 0.5) * p.altitude_spread_m
-    place(s, RED, bearing + math.pi, 0.5 * distance, red_heading, middle + difference)
-    place(s, BLUE, bearing, 0.5 * distance, blue_heading, middle - difference)
+    """Sets up both aircraft and fills the books."""
+    set_up(s)
     note_potentials(s)
-
-
-def place(s, slot, bearing, distance, heading, altitude):
-    """Puts one aircraft into the air at a bearing and distance from the origin, wings level."""
-    body = s.body[slot]
-    body.north_m = distance * math.cos(bearing)
-    body.east_m = distance * math.sin(bearing)
-    body.altitude_m = altitude
-    body.heading_rad = heading - 2.0 * math.pi * math.floor(heading / (2.0 * math.pi))
-    body.true_airspeed_mps = uniform(s, s.parameters.speed_low_mps, s.parameters.speed_high_mps)
-    body.throttle_command = 0.5
-    body.finite = 1
-    body.in_tables = 1
-    start_weather(s, body)
-    s.health[slot] = 1.0
-
-
-# --------------------------------------------------------------------------------------------------------- commands
 
 
 def command_stick(s, world, actions, scratch):
     """Puts the stick where the pilots want it. Throttle -1..1 is 0..1 of the lever."""
+    note_places(s)
     for slot in range(COUNT):
-        action, body = actions.pilot[slot], s.body[slot]
-        change_weather(s, body)
-        body.aileron_command = action.aileron
-        body.elevator_command = action.elevator
-        body.rudder_command = action.rudder
-        body.throttle_command = 0.5 * (action.throttle + 1.0)
-        s.last_action[slot, 0] = action.aileron
-        s.last_action[slot, 1] = action.elevator
-        s.last_action[slot, 2] = action.rudder
-        s.last_action[slot, 3] = action.throttle
+        put_stick(s, slot, actions)
+
+
+def put_stick(s, slot, actions):
+    """Puts the stick of one aircraft where its pilot wants it."""
+    action, body = actions.pilot[slot], s.body[slot]
+    change_weather(s, body)
+    body.aileron_command = action.aileron
+    body.elevator_command = action.elevator
+    body.rudder_command = action.rudder
+    body.throttle_command = 0.5 * (action.throttle + 1.0)
+    s.last_action[slot, 0] = action.aileron
+    s.last_action[slot, 1] = action.elevator
+    s.last_action[slot, 2] = action.rudder
+    s.last_action[slot, 3] = action.throttle
 
 
 def command_macro_pid(s, world, actions, scratch):
     """Lets the cascaded PID of `palaestra.games.ucav.autopilot` fly the macro for one period."""
+    note_places(s)
     for slot in range(COUNT):
-        change_weather(s, s.body[slot])
-        remember_macro(s, slot, actions.pilot[slot])
-        roll, flight_path, speed = read_macro(actions.pilot[slot])
-        steer(s.body[slot], s.autopilots[slot], roll, flight_path, speed)
+        fly_macro(s, slot, actions)
+
+
+def fly_macro(s, slot, actions):
+    """Lets the cascaded PID fly the macro of one aircraft."""
+    change_weather(s, s.body[slot])
+    remember_macro(s, slot, actions.pilot[slot])
+    roll, flight_path, speed = read_macro(actions.pilot[slot])
+    steer(s.body[slot], s.autopilots[slot], roll, flight_path, speed)
 
 
 def command_macro_network(s, world, actions, scratch):
     """Lets a trained network (`palaestra.kernels.networks`) fly the macro for one period."""
+    note_places(s)
     age_s = (s.periods % MACRO_PERIODS) * PERIOD_S
     for slot in range(COUNT):
         change_weather(s, s.body[slot])
@@ -276,6 +271,19 @@ def command_macro_network(s, world, actions, scratch):
         steer_by_network(
             world.weights, world.biases, world.sizes, scratch, s.body[slot], roll, flight_path, speed, age_s
         )
+
+
+def command_aim(s, world, actions, scratch):
+    """Points the aircraft where their pilots aim, for one period."""
+    note_places(s)
+    for slot in range(COUNT):
+        action = actions.pilot[slot]
+        change_weather(s, s.body[slot])
+        s.last_action[slot, 0] = action.lead
+        s.last_action[slot, 1] = action.side
+        s.last_action[slot, 2] = action.up
+        s.last_action[slot, 3] = action.speed
+        fly_aim(s, slot, opponent_of(slot), action)
 
 
 def remember_macro(s, slot, action):
@@ -298,23 +306,33 @@ def evaluate_macro(s, world, rewards, scratch):
     return evaluate(s, rewards, MACRO_PERIODS)
 
 
+def evaluate_aim(s, world, rewards, scratch):
+    """Judges one of the two periods of a decision."""
+    return evaluate(s, rewards, AIM_PERIODS)
+
+
 def evaluate(s, rewards, periods):
     """Gun, arena, airframe, ground; then the end and the rewards. Returns whether a rule ended the match."""
     s.periods += 1
     damage = exchange_fire(s) + drain_outside(s)
+    touch = closest_approach_m(s, RED, BLUE) < s.parameters.collision_m
     for slot in range(COUNT):
         s.overload_s[slot] = extend_overload_s(s.overload_s[slot], s.body[slot])
-        s.lost[slot] = fate(s, slot)
+        s.lost[slot] = COLLISION if touch else fate(s, slot)
     over = is_beaten(s, RED) or is_beaten(s, BLUE)
     end = 0.0
     if over:
+        damage += forfeit(s)
         end = conclude(s)
     decision_over = s.periods % periods == 0
     if decision_over and not over and s.steps >= s.parameters.horizon:
         s.info.winner = leader(s)
+        if s.info.winner >= 0:
+            end = s.parameters.horizon_reward if s.info.winner == RED else -s.parameters.horizon_reward
     shaping = 0.0
     if over or decision_over:
         shaping = shape(s, over)
+    s.info.health[RED], s.info.health[BLUE] = s.health[RED], s.health[BLUE]
     s.info.reward_damage += damage
     s.info.reward_end += end
     total = float(rewards[RED]) + damage + end + shaping
@@ -365,10 +383,23 @@ def is_beaten(s, team):
     return s.lost[team] != RUNNING
 
 
+def forfeit(s):
+    """Takes the health that was left from the aircraft that alone is beaten, and returns red's reward for it.
+
+    So a crash costs as much as being shot down.
+    """
+    if is_beaten(s, RED) == is_beaten(s, BLUE):
+        return 0.0
+    loser = RED if is_beaten(s, RED) else BLUE
+    left = s.health[loser]
+    s.health[loser] = 0.0
+    return -left if loser == RED else left
+
+
 def conclude(s):
     """Books winner and reason of a match that a rule ended; returns red's reward for it."""
     if is_beaten(s, RED) and is_beaten(s, BLUE):
-        s.info.end_reason = BOTH
+        s.info.end_reason = COLLISION if s.lost[RED] == COLLISION else BOTH
         return 0.0
     loser = RED if is_beaten(s, RED) else BLUE
     s.info.winner = opponent_of(loser)
@@ -414,20 +445,20 @@ def observe(s, world, observations, scratch):
 # ------------------------------------------------------------------------------------------------------------- game
 
 
-def exchange(by_stick: bool, states: Any, actions: Any) -> None:
-    """Exchanges the teams, whose compiled flights are fields of the records. What scripts remember is forgotten."""
+def exchange(commands: str, states: Any, actions: Any) -> None:
+    """Exchanges the teams, whose compiled flights are fields of the records. What only scripts remember is lost."""
     other = [BLUE, RED]
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "alive", "acting")
-    for name in ("body", "flight", "autopilots", *of_slots):
+    for name in ("body", "past_m", "flight", "autopilots", "pilots", *of_slots):
         states[name] = states[name][:, other]
     states["potentials"] *= -1.0
     actions["pilot"] = actions["pilot"][:, other]
-    for name in ("pilots", "autopilots") if by_stick else ("pilots",):
+    for name in {"stick": ("pilots", "autopilots"), "macro": ("pilots",), "aim": ()}[commands]:
         states[name] = np.zeros((), states.dtype[name].base)
 
 
 DOGFIGHT_OPTIONS = (
-    Option("commands", "stick", "what a pilot decides, at 10 Hz or 2 Hz", words=("stick", "macro")),
+    Option("commands", "stick", "what a pilot decides, at 10, 2 or 5 Hz", words=("stick", "macro", "aim")),
     Option(
         "inner_loop",
         "pid",
@@ -441,9 +472,22 @@ DOGFIGHT_OPTIONS = (
 """Of games of two aircraft."""
 
 
-@with_options(*DOGFIGHT_OPTIONS)
+def duration_option(default_s: float) -> Option:
+    """Length of a match, whatever a pilot decides and how often."""
+    return Option(
+        "duration_s",
+        default_s,
+        "length of a match: decides the default of `horizon`",
+        low=1.0,
+        high=10_000.0,
+        unit="s",
+        example=20.0,
+    )
+
+
+@with_options(*DOGFIGHT_OPTIONS, duration_option(DURATION_S))
 def game(options: Any) -> Game:
-    """The rules of `palaestra/UcavDogfight-v1`; errors as of `build`."""
+    """The rules of `palaestra/UcavDogfight-v2`; errors as of `build`."""
     return build(options, "UcavDogfight", PARAMETERS, "expert", symmetric_teams=True)
 
 
@@ -458,7 +502,7 @@ def build(
     """The rules under a name, with numbers.
 
     Args:
-        options: `DOGFIGHT_OPTIONS` of the user.
+        options: `DOGFIGHT_OPTIONS` and `duration_option` of the user.
         name: CamelCase name of the game.
         parameters: `PARAMETERS`, or the same with other defaults.
         default_opponent: Script that plays the teams that the user does not.
@@ -468,31 +512,34 @@ def build(
         FileError: A file that is no network for an inner loop.
         FileNotFoundError: There is no such network.
     """
-    flight, stick = flight_of_game(options, COUNT), options.commands == "stick"
+    flight = flight_of_game(options, COUNT)
     network = None if options.inner_loop == "pid" else load_inner_loop(options.inner_loop)
     fly_macro = command_macro_pid if network is None else command_macro_network
-    action = STICK if stick else MACRO
-    periods = STICK_PERIODS if stick else MACRO_PERIODS
+    action, periods, command, judge, script = {
+        "stick": (STICK, STICK_PERIODS, command_stick, evaluate_stick, script_stick),
+        "macro": (MACRO, MACRO_PERIODS, fly_macro, evaluate_macro, script_macro),
+        "aim": (AIM, AIM_PERIODS, command_aim, evaluate_aim, script_aim),
+    }[options.commands]
     return Game(
         name=name,
         roles=(Role("pilot", ("red_0", "blue_0"), observation_table(action), action),),
         state=(*STATE, *flight.pop("state")),
         reset=reset,
         observe=observe,
-        script=script_stick if stick else script_macro,
+        script=script,
         scripts=SCRIPTS,
-        command=command_stick if stick else fly_macro,
-        evaluate=evaluate_stick if stick else evaluate_macro,
+        command=command,
+        evaluate=judge,
         periods=periods,
         parameters=parameters,
-        horizon=round(DURATION_S / (PERIOD_S * periods)),
+        horizon=round(options.duration_s / (PERIOD_S * periods)),
         info=INFO,
         end_reasons=END_REASONS,
         scratch=PILOT_SCRATCH if network is None else (*PILOT_SCRATCH, *INNER_LOOP_SCRATCH),
         world=network,
         zero_sum=True,
         symmetric_teams=symmetric_teams,
-        mirror=partial(exchange, stick) if symmetric_teams and "advance" in flight else None,
+        mirror=partial(exchange, options.commands) if symmetric_teams and "advance" in flight else None,
         default_opponent=default_opponent,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),

@@ -159,12 +159,14 @@ def _bound(load_flight: Callable, fly_period: Callable, frames: int, dt: float) 
     def load(s, world, scratch):
         """Starts the flights at the conditions that the rules wrote into the aircraft records."""
         for k in range(s.body.shape[0]):
-            load_flight(s.flight[k], s.body[k], dt)
+            if s.body[k].throttle_command >= 0.0:
+                load_flight(s.flight[k], s.body[k], dt)
 
     def advance(s, world, scratch):
-        """Flies all aircraft for one period."""
+        """Flies all aircraft for one period but those that the rules do not let fly (`NOT_FLOWN`)."""
         for k in range(s.body.shape[0]):
-            fly_period(s.flight[k], s.body[k], frames, dt)
+            if s.body[k].throttle_command >= 0.0:
+                fly_period(s.flight[k], s.body[k], frames, dt)
 
     return load, advance
 

@@ -29,7 +29,9 @@ def plot_flight(game: Game, records: Iterable[np.void] | np.ndarray, title: str 
     """Draws a fight on one page: the paths from above, and altitude, range, angle off the nose and health over time.
 
     Args:
-        game: The rules: `palaestra.games.ucav.dogfight` or `palaestra.games.ucav.pursuit`.
+        game: The rules: `palaestra.games.ucav.dogfight`, `palaestra.games.ucav.pursuit` or `palaestra.games.ucav.team`.
+            Of teams the range is the smallest between two opponents, the angle the smallest off a nose of the team
+            against any opponent, the health that of all.
         records: All records of the match in their order.
         title: Above the page; how the match ended if empty.
 
@@ -47,24 +49,25 @@ def plot_flight(game: Game, records: Iterable[np.void] | np.ndarray, title: str 
     grid = figure.add_gridspec(4, 2, width_ratios=(1.15, 1.0))
     _plot_paths(figure.add_subplot(grid[:, 0]), game, flight, times)
     side = [figure.add_subplot(grid[row, 1]) for row in range(4)]
-    _plot_series(side, flight, times)
+    _plot_series(side, game, flight, times)
     figure.suptitle(title or f"{game.name}: {outcome(game, flight[-1])}", fontsize=12)
     return figure
 
 
 def _plot_paths(axes: Any, game: Game, flight: np.ndarray, times: np.ndarray) -> None:
     ticks = np.searchsorted(times, np.arange(0.0, times[-1] + 1e-9, TICK_S))
-    for k in range(2):
+    for k, agent in enumerate(game.agents):
+        ink = INK[game.team_index[k]]
         east, north = flight["body"]["east_m"][:, k] / 1000, flight["body"]["north_m"][:, k] / 1000
-        axes.plot(east, north, color=INK[k], lw=1.3, label=game.agents[k])
-        axes.plot(east[ticks], north[ticks], "o", color=INK[k], ms=2.6)
+        axes.plot(east, north, color=ink, lw=1.3, label=agent)
+        axes.plot(east[ticks], north[ticks], "o", color=ink, ms=2.6)
         hits = np.where(flight["in_gun"][:, k] > 0, 1.0, np.nan)
         axes.plot(east * hits, north * hits, color=WINDOW, lw=4.0, alpha=0.8, solid_capstyle="round", zorder=1)
-        axes.plot(east[0], north[0], "s", color=INK[k], ms=5)
-        axes.plot(east[-1], north[-1], "X" if flight["lost"][-1, k] else ">", color=INK[k], ms=9, mec="white")
-        for tick in ticks[:: max(1, len(ticks) // 6)]:
+        axes.plot(east[0], north[0], "s", color=ink, ms=5)
+        axes.plot(east[-1], north[-1], "X" if flight["lost"][-1, k] else ">", color=ink, ms=9, mec="white")
+        for tick in ticks[:: max(1, len(ticks) // 6)] if len(game.agents) == 2 else ():
             at = (east[tick], north[tick])
-            axes.annotate(f"{times[tick]:.0f} s", at, (5, 4), textcoords="offset points", fontsize=7, color=INK[k])
+            axes.annotate(f"{times[tick]:.0f} s", at, (5, 4), textcoords="offset points", fontsize=7, color=ink)
     axes.set(xlabel="east, km", ylabel="north, km", aspect="equal")
     axes.set_title(f"from above; a dot every {TICK_S:.0f} s, yellow where the gun hits", fontsize=9)
     axes.set_adjustable("datalim")
@@ -72,22 +75,24 @@ def _plot_paths(axes: Any, game: Game, flight: np.ndarray, times: np.ndarray) ->
     axes.grid(alpha=0.25)
 
 
-def _plot_series(side: list[Any], flight: np.ndarray, times: np.ndarray) -> None:
-    bodies = flight["body"].view(np.recarray)
-    range_m = [distance_m(red, blue) for red, blue in bodies]
-    floor_m = float(flight["parameters"]["floor_m"][0])
+def _plot_series(side: list[Any], game: Game, flight: np.ndarray, times: np.ndarray) -> None:
+    bodies, floor_m = flight["body"].view(np.recarray), float(flight["parameters"]["floor_m"][0])
     altitude, apart, angle, health = side
-    for k in range(2):
-        off_nose = [antenna_train_angle_rad(pair[k], pair[1 - k]) for pair in bodies]
-        altitude.plot(times, flight["body"]["altitude_m"][:, k] / 1000, color=INK[k], lw=1.2)
-        angle.plot(times, np.degrees(off_nose), color=INK[k], lw=1.2)
-        health.step(times, flight["health"][:, k], color=INK[k], lw=1.4, where="post")
+    for k, team in enumerate(game.team_index):
+        flown = np.concatenate([[True], flight["lost"][:-1, k] == 0])
+        altitude.plot(times[flown], flight["body"]["altitude_m"][flown, k] / 1000, color=INK[team], lw=1.2)
         for start, end in _runs(flight["in_gun"][:, k] > 0):
             for axes in side:
-                axes.axvspan(times[start] - 0.1, times[end], color=INK[k], alpha=0.18, lw=0)
+                axes.axvspan(times[start] - 0.1, times[end], color=INK[team], alpha=0.18, lw=0)
+    red, blue = (list(slots) for slots in game.teams.values())
+    range_m = _least(distance_m, bodies, flight["lost"], red, blue)
+    for own, other, ink in ((red, blue, INK[0]), (blue, red, INK[1])):
+        off_nose = _least(antenna_train_angle_rad, bodies, flight["lost"], own, other)
+        angle.plot(times, np.degrees(off_nose), color=ink, lw=1.2)
+        health.step(times, flight["health"][:, own].mean(1), color=ink, lw=1.4, where="post")
     altitude.axhspan(0.0, floor_m / 1000, color="#8d6e4f", alpha=0.5, lw=0)
     altitude.set(ylabel="altitude, km", ylim=(0.0, None))
-    apart.plot(times, np.array(range_m) / 1000, color="0.25", lw=1.2)
+    apart.plot(times, range_m / 1000, color="0.25", lw=1.2)
     apart.axhspan(GUN_NEAR_M / 1000, GUN_FAR_M / 1000, color=WINDOW, alpha=0.3, lw=0)
     apart.set(ylabel="range, km", ylim=(0.0, None))
     angle.set(ylabel="off nose, deg", ylim=(0.0, 180.0), yticks=(0, 90, 180))
@@ -97,6 +102,16 @@ def _plot_series(side: list[Any], flight: np.ndarray, times: np.ndarray) -> None
         axes.grid(alpha=0.25)
     for axes in side[:-1]:
         axes.tick_params(labelbottom=False)
+
+
+def _least(measure: Any, bodies: Any, lost: np.ndarray, own: list[int], others: list[int]) -> np.ndarray:
+    """The smallest value of a function of two aircraft, one of each team, both in the match before; NaN without any."""
+    gone = np.concatenate([np.zeros((1, lost.shape[1]), np.bool_), lost[:-1] != 0])
+    pairs = [(k, j) for k in own for j in others]
+    values = [
+        [np.nan if g[k] or g[j] else measure(b[k], b[j]) for k, j in pairs] for b, g in zip(bodies, gone, strict=True)
+    ]
+    return np.fmin.reduce(np.array(values), axis=1)
 
 
 def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
@@ -128,6 +143,6 @@ def film(
     flight = stack_records(records)
     draw = draw_track
     if "in_gun" in (flight.dtype.names or ()):
-        draw = functools.partial(draw_dogfight, scene=scene_of(flight))
+        draw = functools.partial(draw_dogfight, scene=scene_of(flight, len(game.agents)))
     for i in [*range(0, len(flight) - 1, every), len(flight) - 1]:
         yield np.asarray(draw(game, game.world, flight[i], flight[:i]))

@@ -1,6 +1,6 @@
 """The learned inner loop: what it sees, and how it flies an aircraft record from inside the rules of another game.
 
-`palaestra/UcavTrack-v1` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
+`palaestra/UcavTrack-v2` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
 same function and evaluates the saved network (`palaestra.kernels.networks`) in its `command` hook. Both are kernel
 functions, so an inner loop costs no call into a learning framework and plays back to the bit.
 """
@@ -128,7 +128,7 @@ def steer_by_network(
     Args:
         weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
         biases: As above.
-        sizes: As above; `TRACKING_SIZE` inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v1`.
+        sizes: As above; `TRACKING_SIZE` inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v2`.
         scratch: Record with the fields `INNER_LOOP_SCRATCH`.
         body: Aircraft record.
         roll_command_rad: Wanted roll angle.

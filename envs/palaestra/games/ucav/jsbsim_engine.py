@@ -180,8 +180,13 @@ class Aircraft:
         self.propulsion = fdm.get_propulsion()
 
     def load(self, row: np.ndarray) -> None:
-        """Starts a flight, exactly, from the initial condition in a record (float64 [WORDS]) and writes its outputs."""
+        """Starts a flight, exactly, from the initial condition in a record (float64 [WORDS]) and writes its outputs.
+
+        A record with a throttle below 0 stays as it is (`palaestra.games.ucav.body.NOT_FLOWN`), here and in `advance`.
+        """
         *commands, density_deviation, payload_kg = row[:FIRST].tolist()
+        if commands[3] < 0.0:
+            return
         north, east, altitude, roll, pitch, heading, speed = row[FIRST : FIRST + 7].tolist()
         attitude = SimpleNamespace(roll_rad=roll, pitch_rad=pitch, heading_rad=heading)
         forward, right, down = rotate_to_body(attitude, *commands[4:])
@@ -225,9 +230,9 @@ class Aircraft:
         After an output that is not finite, the flight is frozen until the next `load`.
         """
         flags = row[LAST:].view(np.uint8)
-        if not flags[0]:
-            return
         commands = row[:FIRST].tolist()
+        if not flags[0] or commands[3] < 0.0:
+            return
         try:
             self._put_commands(commands)
             run = self.fdm.run

@@ -1,4 +1,4 @@
-"""Two aircraft on a map or from the side: scale, grid, paths, guns and silhouettes on a panel."""
+"""Aircraft on a map or from the side: scale, grid, paths, guns and silhouettes on a panel."""
 
 from __future__ import annotations
 
@@ -80,20 +80,25 @@ class Scene(NamedTuple):
 
 
 def scene_around(here: np.ndarray) -> Scene:
-    """The scene around two aircraft at ``here``, float64 [2, 3]: smooth in their positions, so that no scale jumps."""
+    """The scene around aircraft at ``here``, float64 [n, 3]: smooth in their positions, so that no scale jumps."""
     north, east, _ = here.mean(0).tolist()
-    half = float(np.hypot(1000.0, 0.75 * np.hypot(*(here[1, :2] - here[0, :2]))))
+    half = float(np.hypot(1000.0, 1.5 * _farthest_m(here)))
     return Scene(north, east, half, half, float(np.hypot(2500.0, 1.2 * here[:, 2].min())))
 
 
-def scene_of(records: np.ndarray) -> Scene:
-    """The scene of a whole match, records ``[T]``: in a film the ground does not move."""
-    paths = positions_m(records["body"])
+def scene_of(records: np.ndarray, count: int = 2) -> Scene:
+    """The scene of a whole match of so many aircraft, records ``[T]``: in a film the ground does not move."""
+    paths = positions_m(records["body"][:, :count])
     low, high = paths.min((0, 1)), paths.max((0, 1))
-    ranges = np.hypot(*(paths[:, 1, :2] - paths[:, 0, :2]).T)
     north, east, _ = (0.5 * (low + high)).tolist()
-    half_side = max(1500.0, 0.56 * float((high - low)[:2].max()))
-    return Scene(north, east, half_side, max(1500.0, 0.6 * float(ranges.max())), max(3000.0, -1.15 * float(low[2])))
+    half_side, half_width = 0.56 * float((high - low)[:2].max()), 1.2 * _farthest_m(paths)
+    return Scene(north, east, max(1500.0, half_side), max(1500.0, half_width), max(3000.0, -1.15 * float(low[2])))
+
+
+def _farthest_m(positions: np.ndarray) -> float:
+    """The largest distance over the ground of an aircraft from the middle of all, positions [..., n, 3]."""
+    offsets = positions - positions.mean(-2, keepdims=True)
+    return float(np.hypot(offsets[..., 0], offsets[..., 1]).max())
 
 
 def map_view(scene: Scene, size: int) -> View:
@@ -103,7 +108,7 @@ def map_view(scene: Scene, size: int) -> View:
 
 
 def side_view(scene: Scene, here: np.ndarray, width: float, ground: float) -> View:
-    """The view from the side: red left, blue right, sea level at the panel's ordinate ``ground``."""
+    """The view from the side: ``here``, float64 [2, 3], is red left and blue right, sea level at the given ordinate."""
     apart = here[1, :2] - here[0, :2]
     across = float(np.hypot(*apart))
     right = np.array([*(apart / across if across > 1.0 else (0.0, 1.0)), 0.0])
@@ -157,9 +162,9 @@ def draw_line_of_sight(canvas: Canvas, view: View, here: np.ndarray) -> None:
         canvas.dashes(red, blue, fade(MUTED, 0.45), 1.0, 4.0)
 
 
-def draw_gun(canvas: Canvas, view: View, match: Any, k: int) -> None:
-    """The gun's cone within its range window, never finer than the eye can see."""
-    armed = float(match.parameters.red_gun if k == 0 else match.parameters.blue_gun)
+def draw_gun(canvas: Canvas, view: View, match: Any, k: int, team: int) -> None:
+    """The cone of the gun of aircraft k within its range window, never finer than the eye can see."""
+    armed = float(match.parameters.red_gun if team == 0 else match.parameters.blue_gun)
     if armed <= 0.0 or match.lost[k]:
         return
     here, nose = positions_m(match.body[k]), body_axes(match.body[k])[0]
@@ -175,18 +180,18 @@ def draw_gun(canvas: Canvas, view: View, match: Any, k: int) -> None:
         for (x, y), half in ((near, -at_near), (far, -at_far), (far, at_far), (near, at_near))
     ]
     hits = bool(match.in_gun[k])
-    color = SIGNAL if hits else TEAMS[k]
+    color = SIGNAL if hits else TEAMS[team]
     canvas.polygon(corners, fade(color, 0.75 if hits else 0.3), fade(color, 0.8))
 
 
-def draw_flight(canvas: Canvas, view: View, match: Any, k: int, path: np.ndarray) -> None:
+def draw_flight(canvas: Canvas, view: View, match: Any, k: int, team: int, path: np.ndarray, is_hit: bool) -> None:
     """Where an aircraft has been (float64 [T, 3], the last is now), where its turn leads, and its silhouette."""
-    color, lost = TEAMS[k], bool(match.lost[k])
+    color, lost = TEAMS[team], bool(match.lost[k])
     draw_trail(canvas, view.points(path), color, int(match.steps))
     if not lost:
         canvas.line(view.points(path_ahead_m(match.body[k])), fade(TEXT, 0.45), 1.0)
     at = view.point(positions_m(match.body[k]))
-    if match.in_gun[1 - k]:
+    if is_hit:
         canvas.circle(at, 1.5 * GLYPH, fade(SIGNAL, 0.12), SIGNAL, 1.5)
     draw_aircraft(canvas, at, match.body[k], view.screen, view.toward_viewer, color, GLYPH)
     if lost:

@@ -64,7 +64,7 @@ RAD_PER_G = math.radians(5.0)
 def draw_dogfight(
     game: Game, world: Any, s: np.void, trail: np.ndarray | None = None, scene: Scene | None = None
 ) -> Canvas:
-    """Draws one match of `dogfight` or `pursuit`: map, view from the side, instruments.
+    """Draws one match of `dogfight`, `pursuit` or `team`: map, view from the side, instruments or a list of aircraft.
 
     Args:
         game: The rules.
@@ -78,15 +78,17 @@ def draw_dogfight(
         960 x 540 pixels, the same for the same arguments.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
-    path = positions_m(_history(game, s, trail, TRAIL_S)["body"])
-    scene = scene or scene_around(path[-1])
+    path = positions_m(_history(game, s, trail, TRAIL_S)["body"][:, : len(game.agents)])
+    scene = scene or scene_around(path[-1][_shown(game, match)])
     below = HEADER + SIDE_HEIGHT + MARGIN
     cone = f"gun cone ±{math.degrees(cone_half_angle_rad(match)):.3g}°"
     panels = [
         (_header(game, match, cone), (MARGIN, 0)),
-        (_map(match, path, scene), (MARGIN, HEADER)),
-        (_side(match, path[-round(SIDE_TRAIL_S * game.render_fps) :], scene), (SQUARE + 2 * MARGIN, HEADER)),
+        (_map(game, match, path, scene), (MARGIN, HEADER)),
+        (_side(game, match, path[-round(SIDE_TRAIL_S * game.render_fps) :], scene), (SQUARE + 2 * MARGIN, HEADER)),
     ]
+    if len(game.agents) > 2:
+        return _compose([*panels, (_roster(game, match), (SQUARE + 2 * MARGIN, below))])
     for k, top in enumerate((below, below + STRIP_HEIGHT + MARGIN)):
         panels += [(_cockpit(game, match, k), (SQUARE + 2 * MARGIN, top))]
     return _compose(panels)
@@ -146,17 +148,27 @@ def _header(game: Game, match: Any, note: str) -> Canvas:
 # --------------------------------------------------------------------------------------------------------- dogfight
 
 
-def _map(match: Any, path: np.ndarray, scene: Scene) -> Canvas:
-    canvas, here = Canvas(SQUARE, SQUARE), positions_m(match.body)
+def _shown(game: Game, match: Any) -> np.ndarray:
+    """Which aircraft the picture is around, bool [n]: those in the match, all where there is none."""
+    lost = match.lost[: len(game.agents)] != 0
+    return ~lost if not lost.all() else lost
+
+
+def _map(game: Game, match: Any, path: np.ndarray, scene: Scene) -> Canvas:
+    canvas, here = Canvas(SQUARE, SQUARE), path[-1]
     view = map_view(scene, SQUARE)
     draw_map_grid(canvas, view)
     draw_arena(canvas, view, float(match.parameters.arena_radius_m))
-    _draw_scene(canvas, view, match, here, path)
+    _draw_scene(canvas, view, game, match, here, path)
     at = view.points(here)
-    for k, name in enumerate(("red", "blue")):
-        below = (at[k][1], k) > (at[1 - k][1], 1 - k)
+    pair = len(game.agents) == 2
+    for k, agent in enumerate(game.agents):
+        color = TEAMS[game.team_index[k]]
+        below = pair and (at[k][1], k) > (at[1 - k][1], 1 - k)
         x, y = min(max(at[k][0], 40.0), SQUARE - 40.0), at[k][1] + (30.0 if below else -30.0)
-        canvas.text((x, min(max(y, 12.0), SQUARE - 24.0)), f"{name} {here[k, 2] / -1000:.1f} km", TEAMS[k], 12, "mm")
+        team, _, number = agent.partition("_")
+        name = f"{team} {here[k, 2] / -1000:.1f} km" if pair else number
+        canvas.text((x, min(max(y, 12.0), SQUARE - 24.0)), name, color, 12, "mm")
     canvas.text((8, 18), "map", MUTED, 11)
     x = SQUARE - 16
     canvas.polygon([(x, 10), (x - 4, 24), (x, 21), (x + 4, 24)], MUTED)
@@ -164,9 +176,13 @@ def _map(match: Any, path: np.ndarray, scene: Scene) -> Canvas:
     return canvas
 
 
-def _side(match: Any, path: np.ndarray, scene: Scene) -> Canvas:
-    canvas, here, ground = Canvas(COLUMN, SIDE_HEIGHT), positions_m(match.body), SIDE_HEIGHT - 12.0
-    view = side_view(scene, here, COLUMN, ground)
+def _side(game: Game, match: Any, path: np.ndarray, scene: Scene) -> Canvas:
+    canvas, here, ground = Canvas(COLUMN, SIDE_HEIGHT), path[-1], SIDE_HEIGHT - 12.0
+    shown = _shown(game, match)
+    middles = [
+        here[own & shown] if (own & shown).any() else here[own] for own in (game.team_index == k for k in (0, 1))
+    ]
+    view = side_view(scene, np.stack([places.mean(0) for places in middles]), COLUMN, ground)
     scale = float(view.pixels_per_m[1])
     for height, opacity in grid_lines(0.0, ground / scale, scale, 22.0):
         y = round(ground - height * scale)
@@ -177,17 +193,44 @@ def _side(match: Any, path: np.ndarray, scene: Scene) -> Canvas:
     floor = ground - float(match.parameters.floor_m) * scale
     canvas.dashes((0, floor), (COLUMN, floor), fade(SIGNAL, 0.6))
     for k, (x, y) in enumerate(view.points(here)):
-        canvas.line([(x, y), (x, ground)], fade(TEAMS[k], 0.35))
-    _draw_scene(canvas, view, match, here, path)
+        canvas.line([(x, y), (x, ground)], fade(TEAMS[game.team_index[k]], 0.35))
+    _draw_scene(canvas, view, game, match, here, path)
     return canvas
 
 
-def _draw_scene(canvas: Canvas, view: Any, match: Any, here: np.ndarray, path: np.ndarray) -> None:
-    draw_line_of_sight(canvas, view, here)
-    for k in range(2):
-        draw_gun(canvas, view, match, k)
-    for k in range(2):
-        draw_flight(canvas, view, match, k, path[:, k])
+def _draw_scene(canvas: Canvas, view: Any, game: Game, match: Any, here: np.ndarray, path: np.ndarray) -> None:
+    if len(here) == 2:
+        draw_line_of_sight(canvas, view, here)
+    teams = game.team_index.tolist()
+    for k, team in enumerate(teams):
+        draw_gun(canvas, view, match, k, team)
+    for k, team in enumerate(teams):
+        draw_flight(canvas, view, match, k, team, path[:, k], _is_hit(match, k, len(teams)))
+
+
+def _is_hit(match: Any, k: int, count: int) -> bool:
+    """Whether a gun hits an aircraft."""
+    if count == 2:
+        return bool(match.in_gun[1 - k])
+    return bool(((match.gun_target == k) & (match.in_gun != 0)).any())
+
+
+def _roster(game: Game, match: Any) -> Canvas:
+    """All aircraft, one team beside the other: name, script, health, and height, speed and load or why it has left."""
+    canvas = Canvas(COLUMN, 2 * STRIP_HEIGHT + MARGIN)
+    for team, slots in enumerate(game.teams.values()):
+        left = 0.5 * COLUMN * team
+        for row, k in enumerate(slots):
+            y, body, color = 37.5 * row, match.body[k], TEAMS[team]
+            playing, lost = int(match.current_player[k]), reason(game, match.lost[k])
+            canvas.rectangle(left, y + 4, left + 3, y + 34, color)
+            canvas.text((left + 12, y + 17), game.agents[k], MUTED if lost else color, 12)
+            canvas.text((left + 62, y + 17), game.scripts[playing] if playing >= 0 else "", MUTED, 11)
+            draw_bar(canvas, (left + 118, y + 9, left + 202, y + 16), float(match.health[k]), color, radius=3)
+            numbers = f"{body.altitude_m:.0f} m  {body.true_airspeed_mps:.0f} m/s  {body.load_factor_g:+.1f} g"
+            canvas.text((left + 12, y + 31), lost or numbers, SIGNAL if lost else TEXT, 11)
+            canvas.text((left + 202, y + 31), "on target" if match.in_gun[k] else "", SIGNAL, 11, "rs")
+    return canvas
 
 
 def _cockpit(game: Game, match: Any, k: int) -> Canvas:

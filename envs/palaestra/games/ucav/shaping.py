@@ -1,7 +1,9 @@
-"""Shaping of the dogfight's reward: potentials of red minus blue, and what their changes pay.
+"""Shaping of the reward of fights: potentials of red minus blue, and what their changes pay.
 
 A shaping item is ``weight * (shaping_discount * F(next) - F(now))`` of a potential ``F``, which changes no optimal
-policy (Ng, Harada and Russell, ICML 1999). Kernel functions on the match record of `palaestra.games.ucav.dogfight`.
+policy (Ng, Harada and Russell, ICML 1999). Of teams a potential is a mean over their aircraft in the match, or over all
+pairs of opponents. Kernel functions on the match records of `palaestra.games.ucav.dogfight` and
+`palaestra.games.ucav.team`.
 """
 
 from __future__ import annotations
@@ -54,14 +56,47 @@ def change(s, which, potential):
 
 def posture_potential(s):
     """(angle off blue's nose - angle off red's nose) / pi, in [-1, 1]: 1 is red behind blue and pointing at it."""
-    red, blue = s.body[RED], s.body[BLUE]
-    return (antenna_train_angle_rad(blue, red) - antenna_train_angle_rad(red, blue)) / math.pi
+    pairs = members(s, RED) * members(s, BLUE)
+    return (angles_to_noses(s, RED) - angles_to_noses(s, BLUE)) / (math.pi * pairs) if pairs else 0.0
+
+
+def members(s, team):
+    """Aircraft of a team in the match."""
+    count = 0
+    for slot in range(s.body.shape[0]):
+        if s.alive[slot] and s.team[slot] == team:
+            count += 1
+    return count
+
+
+def is_pair(s, slot, team, other):
+    """Whether two slots have aircraft in the match, the first of a team and the second of its opponents."""
+    return s.alive[slot] and s.team[slot] == team and s.alive[other] and s.team[other] != team
+
+
+def angles_to_noses(s, team):
+    """Sum of the angles at which each aircraft of a team is off the nose of each opponent, rad."""
+    total = 0.0
+    for slot in range(s.body.shape[0]):
+        for other in range(s.body.shape[0]):
+            if is_pair(s, slot, team, other):
+                total += antenna_train_angle_rad(s.body[other], s.body[slot])
+    return total
 
 
 def altitude_potential(s):
     """Red's minus blue's height over the floor as a share of 1500 m, each cut to [0, 1]: only being low costs."""
-    floor_m = s.parameters.floor_m
-    return safe_altitude_share(s.body[RED], floor_m) - safe_altitude_share(s.body[BLUE], floor_m)
+    return safe_altitude(s, RED) - safe_altitude(s, BLUE)
+
+
+def safe_altitude(s, team):
+    """Mean share of a safe height over the aircraft that a team began with."""
+    total, size = 0.0, 0
+    for slot in range(s.body.shape[0]):
+        if s.team[slot] == team:
+            size += 1
+            total += safe_altitude_share(s.body[slot], s.parameters.floor_m) if s.alive[slot] else 0.0
+    return total / size
 
 
 def safe_altitude_share(body, floor_m):
@@ -70,14 +105,33 @@ def safe_altitude_share(body, floor_m):
 
 
 def energy_potential(s):
-    """Hyperbolic tangent of the difference of the energy heights over 2000 m."""
-    return math.tanh((energy_height_m(s.body[RED]) - energy_height_m(s.body[BLUE])) / ENERGY_UNIT_M)
+    """Hyperbolic tangent of the difference of the mean energy heights over 2000 m."""
+    return math.tanh((mean_energy_height_m(s, RED) - mean_energy_height_m(s, BLUE)) / ENERGY_UNIT_M)
+
+
+def mean_energy_height_m(s, team):
+    """Mean energy height of the aircraft of a team in the match, 0 without any."""
+    total = 0.0
+    for slot in range(s.body.shape[0]):
+        if s.alive[slot] and s.team[slot] == team:
+            total += energy_height_m(s.body[slot])
+    return total / max(members(s, team), 1)
 
 
 def aim_potential(s):
-    """(exp(-red's angle off / 10 deg) - exp(-blue's angle off / 10 deg)) * exp(-range / 2000 m)."""
-    red, blue = s.body[RED], s.body[BLUE]
-    return (aim_share(red, blue) - aim_share(blue, red)) * math.exp(-distance_m(red, blue) / AIM_RANGE_M)
+    """exp(-red's angle off / 10 deg) exp(-range / 2000 m) minus the same of blue."""
+    return mean_aim(s, RED) - mean_aim(s, BLUE)
+
+
+def mean_aim(s, team):
+    """Aim of a team's aircraft in the match at their opponents, summed, over its aircraft."""
+    total = 0.0
+    for slot in range(s.body.shape[0]):
+        for other in range(s.body.shape[0]):
+            if is_pair(s, slot, team, other):
+                shooter, target = s.body[slot], s.body[other]
+                total += aim_share(shooter, target) * math.exp(-distance_m(shooter, target) / AIM_RANGE_M)
+    return total / max(members(s, team), 1)
 
 
 def aim_share(shooter, target):

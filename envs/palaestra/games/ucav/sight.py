@@ -50,8 +50,44 @@ SUPPLY = (
 """What pilots of all tasks see of their own flight, as `write_ego` writes it."""
 
 
-def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
-    """What a pilot sees; the last action has as many numbers as the action."""
+PLACE = (
+    Field("relative_position", (3,), -5.0, 5.0, "10 km", "position of the other in body axes"),
+    Field("relative_velocity", (3,), -5.0, 5.0, "340 m/s", "velocity of the other minus own, in body axes"),
+    Field("range", (), 0.0, 5.0, "10 km", "distance"),
+)
+"""What `write_place` writes."""
+NOSE = Field("other_nose", (3,), -1.0, 1.0, "1", "unit vector of the other's nose in own body axes")
+OTHER_HEALTH = Field("other_health", (), 0.0, 1.0, "1", "its health")
+OTHER = (
+    Field("direction", (3,), -1.0, 1.0, "1", "unit vector to the other in body axes"),
+    *PLACE,
+    Field("gun_range", (), 0.0, 5.0, "914 m", "distance in units of the gun's reach"),
+    Field("closure", (), -5.0, 5.0, "340 m/s", "speed at which the distance shrinks"),
+    Field("train_angle", (), 0.0, 3.15, "rad", "angle of the other off the nose"),
+    Field("aspect_angle", (), 0.0, 3.15, "rad", "angle off the other's tail: 0 is right behind it"),
+    Field("aim_error", (2,), -1.0, 1.0, "10 deg", "fine sight: how far right of and above the nose the other is"),
+    Field("sight_rate", (3,), -2.0, 2.0, "rad/s", "inertial rotation of the line of sight in body axes"),
+    NOSE,
+    Field("other_lift", (3,), -1.0, 1.0, "1", "unit vector out of the other's canopy in own body axes"),
+    Field("other_airspeed", (), 0.0, 5.0, "340 m/s", "its true airspeed"),
+    Field("altitude_difference", (), -5.0, 5.0, "1 km", "its height minus own"),
+    Field("energy_difference", (), -10.0, 10.0, "1 km", "its energy height minus own"),
+    OTHER_HEALTH,
+    Field("in_my_gun", (), 0.0, 1.0, "1", "1 while the own gun hits"),
+    Field("in_its_gun", (), 0.0, 1.0, "1", "1 while the other's gun hits"),
+)
+"""What a pilot sees of an opponent: as `write_other` writes it, and its health and the guns."""
+SITUATION = (
+    Field("cone_half_angle", (), 0.0, 3.15, "rad", "half-angle of the cone now"),
+    Field("time_left", (), 0.0, 1.0, "1", "share of the match that is left"),
+    Field("centre", (2,), -1, 1, "1", "cosine and sine of the bearing of the arena's centre, clockwise from the nose"),
+    Field("centre_distance", (), 0.0, 5.0, "1", "distance of the arena's centre in arena radii"),
+)
+"""What a pilot sees of the match."""
+
+
+def own_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
+    """What a pilot sees of the own aircraft; the last action has as many numbers as the action."""
     return (
         ALTITUDE,
         Field("height_over_floor", (), -1.0, 5.0, "1 km", "height above the floor of the arena"),
@@ -61,31 +97,12 @@ def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
         *SUPPLY,
         Field("health", (), 0.0, 1.0, "1", "own health"),
         Field("last_action", (len(action),), -1.0, 1.0, "1", "own last action"),
-        Field("direction", (3,), -1.0, 1.0, "1", "unit vector to the other in body axes"),
-        Field("relative_position", (3,), -5.0, 5.0, "10 km", "position of the other in body axes"),
-        Field("relative_velocity", (3,), -5.0, 5.0, "340 m/s", "velocity of the other minus own, in body axes"),
-        Field("range", (), 0.0, 5.0, "10 km", "distance"),
-        Field("gun_range", (), 0.0, 5.0, "914 m", "distance in units of the gun's reach"),
-        Field("closure", (), -5.0, 5.0, "340 m/s", "speed at which the distance shrinks"),
-        Field("train_angle", (), 0.0, 3.15, "rad", "angle of the other off the nose"),
-        Field("aspect_angle", (), 0.0, 3.15, "rad", "angle off the other's tail: 0 is right behind it"),
-        Field("aim_error", (2,), -1.0, 1.0, "10 deg", "fine sight: how far right of and above the nose the other is"),
-        Field("sight_rate", (3,), -2.0, 2.0, "rad/s", "inertial rotation of the line of sight in body axes"),
-        Field("other_nose", (3,), -1.0, 1.0, "1", "unit vector of the other's nose in own body axes"),
-        Field("other_lift", (3,), -1.0, 1.0, "1", "unit vector out of the other's canopy in own body axes"),
-        Field("other_airspeed", (), 0.0, 5.0, "340 m/s", "its true airspeed"),
-        Field("altitude_difference", (), -5.0, 5.0, "1 km", "its height minus own"),
-        Field("energy_difference", (), -10.0, 10.0, "1 km", "its energy height minus own"),
-        Field("other_health", (), 0.0, 1.0, "1", "its health"),
-        Field("in_my_gun", (), 0.0, 1.0, "1", "1 while the own gun hits"),
-        Field("in_its_gun", (), 0.0, 1.0, "1", "1 while the other's gun hits"),
-        Field("cone_half_angle", (), 0.0, 3.15, "rad", "half-angle of the cone now"),
-        Field("time_left", (), 0.0, 1.0, "1", "share of the match that is left"),
-        Field(
-            "centre", (2,), -1, 1, "1", "cosine and sine of the bearing of the arena's centre, clockwise from the nose"
-        ),
-        Field("centre_distance", (), 0.0, 5.0, "1", "distance of the arena's centre in arena radii"),
     )
+
+
+def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
+    """What a pilot sees in a fight of two."""
+    return (*own_table(action), *OTHER, *SITUATION)
 
 
 def write_ego(o, ego):
@@ -110,19 +127,10 @@ def write_ego(o, ego):
 
 
 def write_other(o, ego, other):
-    """Writes where the other aircraft is, how it moves and where it points, all in the pilot's own body axes."""
-    x, y, z = relative_position(ego, other)
-    vx, vy, vz = relative_velocity(ego, other)
-    distance = norm(x, y, z)
+    """Writes where the other is, how it moves and points, all in the pilot's body axes; returns its distance, m."""
+    x, y, z, distance = write_place(o, ego, other)
     reach = max(distance, CLOSEST_M)
     o.direction[0], o.direction[1], o.direction[2] = x / reach, y / reach, z / reach
-    o.relative_position[0] = clip(x / RANGE_UNIT_M, -5.0, 5.0)
-    o.relative_position[1] = clip(y / RANGE_UNIT_M, -5.0, 5.0)
-    o.relative_position[2] = clip(z / RANGE_UNIT_M, -5.0, 5.0)
-    o.relative_velocity[0] = clip(vx / SPEED_UNIT_MPS, -5.0, 5.0)
-    o.relative_velocity[1] = clip(vy / SPEED_UNIT_MPS, -5.0, 5.0)
-    o.relative_velocity[2] = clip(vz / SPEED_UNIT_MPS, -5.0, 5.0)
-    o.range = clip(distance / RANGE_UNIT_M, 0.0, 5.0)
     o.closure = clip(closure_mps(ego, other) / SPEED_UNIT_MPS, -5.0, 5.0)
     o.train_angle = off_axis_angle_rad(x, y, z)
     o.aspect_angle = aspect_angle_rad(ego, other)
@@ -131,20 +139,40 @@ def write_other(o, ego, other):
     wx, wy, wz = line_of_sight_rate(ego, other)
     o.sight_rate[0], o.sight_rate[1] = clip(wx, -2.0, 2.0), clip(wy, -2.0, 2.0)
     o.sight_rate[2] = clip(wz, -2.0, 2.0)
-    write_axes(o, ego, other)
+    write_axis(o.other_nose, ego, other, 1.0, 0.0)
+    write_axis(o.other_lift, ego, other, 0.0, -1.0)
     o.other_airspeed = clip(other.true_airspeed_mps / SPEED_UNIT_MPS, 0.0, 5.0)
     o.altitude_difference = clip((other.altitude_m - ego.altitude_m) / NEAR_UNIT_M, -5.0, 5.0)
     o.energy_difference = clip((energy_height_m(other) - energy_height_m(ego)) / NEAR_UNIT_M, -10.0, 10.0)
+    return distance
 
 
-def write_axes(o, ego, other):
-    """Writes the attitude of the other aircraft: its nose and its lift axis in ego's body axes."""
-    north, east, down = rotate_to_earth(other, 1.0, 0.0, 0.0)
-    x, y, z = rotate_to_body(ego, north, east, down)
-    o.other_nose[0], o.other_nose[1], o.other_nose[2] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0), clip(z, -1.0, 1.0)
-    north, east, down = rotate_to_earth(other, 0.0, 0.0, -1.0)
-    x, y, z = rotate_to_body(ego, north, east, down)
-    o.other_lift[0], o.other_lift[1], o.other_lift[2] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0), clip(z, -1.0, 1.0)
+def write_mate(o, ego, other):
+    """Writes where a mate is, how it moves and where its nose points."""
+    write_place(o, ego, other)
+    write_axis(o.other_nose, ego, other, 1.0, 0.0)
+
+
+def write_place(o, ego, other):
+    """Writes position and velocity of the other; returns its place in own body axes and the distance, m."""
+    x, y, z = relative_position(ego, other)
+    vx, vy, vz = relative_velocity(ego, other)
+    distance = norm(x, y, z)
+    o.relative_position[0] = clip(x / RANGE_UNIT_M, -5.0, 5.0)
+    o.relative_position[1] = clip(y / RANGE_UNIT_M, -5.0, 5.0)
+    o.relative_position[2] = clip(z / RANGE_UNIT_M, -5.0, 5.0)
+    o.relative_velocity[0] = clip(vx / SPEED_UNIT_MPS, -5.0, 5.0)
+    o.relative_velocity[1] = clip(vy / SPEED_UNIT_MPS, -5.0, 5.0)
+    o.relative_velocity[2] = clip(vz / SPEED_UNIT_MPS, -5.0, 5.0)
+    o.range = clip(distance / RANGE_UNIT_M, 0.0, 5.0)
+    return x, y, z, distance
+
+
+def write_axis(axis, ego, other, forward, down):
+    """Writes an axis of the other aircraft, given in its own body axes, in those of ego."""
+    north, east, below = rotate_to_earth(other, forward, 0.0, down)
+    x, y, z = rotate_to_body(ego, north, east, below)
+    axis[0], axis[1], axis[2] = clip(x, -1.0, 1.0), clip(y, -1.0, 1.0), clip(z, -1.0, 1.0)
 
 
 def write_centre(o, ego, radius_m):

@@ -3,7 +3,7 @@
 ## Description
 
 The inner loop of an air-combat agent, a UCAV (unmanned combat aerial vehicle). One F-16 with full six-degree-of-freedom
-dynamics (as in `palaestra/UcavDogfight-v1`: JSBSim's, compiled) is given a command; after 5 to 15 seconds (20 to 40 for
+dynamics (as in `palaestra/UcavDogfight-v2`: JSBSim's, compiled) is given a command; after 5 to 15 seconds (20 to 40 for
 headings) it is given another. The pilot moves stick and throttle ten times a second and is paid for how close the
 aircraft is to the command. What is learned here flies the macros of the dogfight (`palaestra.games.ucav.inner_loop`).
 
@@ -14,9 +14,10 @@ An option decides what is commanded:
 * ``command="load_factor"``: roll angle, load factor and true airspeed.
 
 Commands are drawn uniformly from the ranges among the parameters. Below `lowest_m` no descent is commanded and above
-`highest_m` no climb, so that a pilot that follows it stays in the air. With ``"load_factor"`` the load is drawn and the
-bank follows: the one with which the flight path ends near a drawn angle, upside down where that needs a pull towards
-the ground.
+`highest_m` no climb. A descent, or a bank whose lift does not carry the aircraft, is made as flat as it takes to pull
+out 500 m over the floor afterwards, and a load is raised to what ends a dive there: a pilot that follows stays in the
+air. With ``"load_factor"`` the load is drawn and the bank follows: the one with which the flight path ends near a drawn
+angle, upside down where that needs a pull towards the ground.
 
 ## Action Space
 
@@ -63,8 +64,8 @@ horizon (600 decisions, 60 s) it is truncated.
 
 ## Version History
 
-* v1: the airframe is corrected, the planet stands still, and the flight is compiled.
-* v0: the aircraft of JSBSim as installed, on the turning Earth, flown by JSBSim.
+* v2: no command ends in the ground.
+* v1, v0: before the first release: compiled, and flown by JSBSim with its aircraft as installed, on the turning Earth.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ from palaestra.games.ucav.autopilot import (
 )
 from palaestra.games.ucav.body import BODY, PERIOD_S
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
-from palaestra.games.ucav.geometry import GRAVITY_MPS2
+from palaestra.games.ucav.geometry import GRAVITY_MPS2, SLOWEST_MPS
 from palaestra.games.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
 from palaestra.games.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
 from palaestra.games.ucav.weather import WEATHER, change_weather, start_weather
@@ -98,6 +99,14 @@ START_THROTTLE = 0.35
 PID_ROLL_RAD, PID_FLIGHT_PATH_RAD = math.radians(60.0), math.radians(15.0)
 """Steepest bank and path with which the script ``"pid"`` flies to a heading and an altitude, rad."""
 
+SPARE_M, SPEED_MARGIN, PULL_OUT_G, UPRIGHT_S = 500.0, 1.1, 4.0, 2.0
+"""Height that is left over the floor, m; how much faster than it is, or is to be, a descending aircraft may get; load
+with which it pulls out, g, and time in which it rolls upright before, s."""
+UPRIGHT_G, INVERTED_G = 4.0, 1.5
+"""Load that is there to carry an aircraft upright and upside down, g."""
+FLATTENINGS, FLATTER = 16, 0.8
+"""How often a command that does not fit is made flatter, and by what factor."""
+
 PUSHED_RAD, LOWEST_RAD = math.radians(-6.0), math.radians(-10.0)
 """Angles of attack from which on pushing costs, and at which the tables end, rad."""
 RUNNING, FIRST_FAILURE = 0, 2
@@ -108,13 +117,21 @@ PARAMETERS = (
     Parameter("flight_path_range_deg", 15.0, 0.0, 80.0, "deg", "attitude, load_factor: flight-path angles up to this"),
     Parameter("heading_range_deg", 180.0, 0.0, 180.0, "deg", "heading: changes of heading up to this"),
     Parameter("altitude_range_m", 600.0, 0.0, 5000.0, "m", "heading: changes of altitude up to this"),
-    Parameter("load_factor_low_g", 1.0, 0.1, 8.0, "g", "load_factor: smallest"),
+    Parameter("load_factor_low_g", 1.0, 0.1, 8.0, "g", "load_factor: smallest", up_to="load_factor_high_g"),
     Parameter("load_factor_high_g", 5.0, 0.1, 8.0, "g", "load_factor: largest"),
-    Parameter("speed_low_mps", 220.0, 120.0, 400.0, "m/s", "smallest true airspeed, commanded and at the start"),
+    Parameter(
+        "speed_low_mps",
+        220.0,
+        120.0,
+        400.0,
+        "m/s",
+        "smallest true airspeed, commanded and at the start",
+        up_to="speed_high_mps",
+    ),
     Parameter("speed_high_mps", 300.0, 120.0, 400.0, "m/s", "largest true airspeed, commanded and at the start"),
-    Parameter("command_low_s", 5.0, 0.1, 1e6, "s", "shortest time until the next command"),
+    Parameter("command_low_s", 5.0, 0.1, 1e6, "s", "shortest time until the next command", up_to="command_high_s"),
     Parameter("command_high_s", 15.0, 0.1, 1e6, "s", "longest time until the next command"),
-    Parameter("altitude_low_m", 5000.0, 500.0, 15_000.0, "m", "smallest starting height"),
+    Parameter("altitude_low_m", 5000.0, 500.0, 15_000.0, "m", "smallest starting height", up_to="altitude_high_m"),
     Parameter("altitude_high_m", 7000.0, 500.0, 15_000.0, "m", "largest starting height"),
     Parameter("lowest_m", 3000.0, 0.0, 15_000.0, "m", "below this height no descent is commanded"),
     Parameter("highest_m", 9000.0, 0.0, 15_000.0, "m", "above this height no climb is commanded"),
@@ -182,16 +199,58 @@ def give_command(s, mode):
         climb = abs(climb)
     elif body.altitude_m > p.highest_m:
         climb = -abs(climb)
+    roll, path = turn * math.radians(p.roll_range_deg), climb * math.radians(p.flight_path_range_deg)
     if mode == ATTITUDE:
-        s.turn_command_rad = turn * math.radians(p.roll_range_deg)
-        s.climb_command = climb * math.radians(p.flight_path_range_deg)
+        s.turn_command_rad, s.climb_command = fit_to_height(s, roll, path, seconds)
     elif mode == HEADING:
         s.turn_command_rad = wrap_angle_rad(body.heading_rad + turn * math.radians(p.heading_range_deg))
         s.climb_command = clip(body.altitude_m + climb * p.altitude_range_m, p.lowest_m, p.highest_m)
     else:
-        s.climb_command = p.load_factor_low_g + load * (p.load_factor_high_g - p.load_factor_low_g)
-        bank = bank_for_path(body, s.climb_command, climb * math.radians(p.flight_path_range_deg), seconds)
+        drawn = p.load_factor_low_g + load * (p.load_factor_high_g - p.load_factor_low_g)
+        s.climb_command = max(drawn, saving_load_g(s, seconds))
+        _, path = fit_to_height(s, 0.0, path, seconds)
+        bank = bank_for_path(body, s.climb_command, path, seconds)
         s.turn_command_rad = math.copysign(bank, turn)
+
+
+def fit_to_height(s, roll_rad, path_rad, seconds):
+    """Roll and flight-path angle, made so flat that the flight and the pull-out after it end above `SPARE_M`, rad.
+
+    A command that fits stays as it is. A descent takes V sin(angle) of height a second; where the lift of a bank does
+    not carry the aircraft it falls; the pull-out at n g from the steepest dive takes V^2 (1 - cos(dive)) / (g (n - 1)),
+    after `UPRIGHT_S` in which it rolls upright.
+    """
+    body = s.body[0]
+    speed = SPEED_MARGIN * max(body.true_airspeed_mps, s.speed_command_mps)
+    room = body.altitude_m - s.parameters.floor_m - SPARE_M
+    arc = speed * speed / (GRAVITY_MPS2 * (PULL_OUT_G - 1.0))
+    for _ in range(FLATTENINGS):
+        upright = math.cos(roll_rad)
+        carried = clip(upright * UPRIGHT_G if upright > 0.0 else -upright * INVERTED_G, 0.0, 1.0)
+        falling = (1.0 - carried) * GRAVITY_MPS2 * seconds
+        descent = max(speed * math.sin(max(-path_rad, 0.0)), min(falling, speed))
+        dive = max(math.asin(descent / speed), -body.flight_path_angle_rad)
+        loss = seconds * (descent if falling < descent else 0.5 * descent)
+        if loss + UPRIGHT_S * speed * math.sin(dive) + arc * (1.0 - math.cos(dive)) <= room:
+            break
+        roll_rad, path_rad = FLATTER * roll_rad, FLATTER * path_rad if path_rad < 0.0 else path_rad
+    return roll_rad, path_rad
+
+
+def saving_load_g(s, seconds):
+    """Least load factor, wings level, that ends a dive above `SPARE_M` if it is held from now on, g; 0 out of a dive.
+
+    V dgamma/dt = g (n - cos(gamma)) has to end the dive within half of the time to the ground, `UPRIGHT_S` taken off.
+    """
+    body = s.body[0]
+    dive, speed = -body.flight_path_angle_rad, SPEED_MARGIN * max(body.true_airspeed_mps, SLOWEST_MPS)
+    if dive <= 0.0:
+        return 0.0
+    room = body.altitude_m - s.parameters.floor_m - SPARE_M
+    left_s = room / (speed * math.sin(dive)) - UPRIGHT_S
+    if left_s > seconds + speed * dive / (GRAVITY_MPS2 * (PULL_OUT_G - 1.0)):
+        return 0.0
+    return min(1.0 + speed * dive / (GRAVITY_MPS2 * max(left_s, 1.0)), PULL_OUT_G)
 
 
 def bank_for_path(body, load_factor_g, flight_path_rad, seconds):
@@ -351,7 +410,7 @@ fly_by_pid_late = late(fly_by_pid)
     *FLIGHT_OPTIONS,
 )
 def game(options: Any) -> Game:
-    """The rules of `palaestra/UcavTrack-v1`."""
+    """The rules of `palaestra/UcavTrack-v2`."""
     flight, defaults = flight_of_game(options, count=1), DEFAULTS.get(options.command, {})
     table = (
         tracking_table("roll angle", "flight-path angle", "rad"),

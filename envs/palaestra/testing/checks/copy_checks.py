@@ -167,7 +167,7 @@ class Laden:
         free = [p for p in game.parameters if p.name not in (*subject.keywords, "horizon")]
         waiting = [p for p in free if p.at_start or not subject.is_engine_game]
         # An engine that cannot save its state repeats its inputs: those do not tell when a parameter was changed.
-        self._values = [{p.name: draw.parameter(p.name, p, 3) for p in some} for some in (free, waiting)]
+        self._values = [{p.name: draw.parameter(p.name, p, 3, free) for p in some} for some in (free, waiting)]
         team = RememberingPlayer.team_of(subject.batch(1))
         self._python = team if len(game.teams) > 1 else None
         self._script = "mix:0.5" if game.scripts else "random"

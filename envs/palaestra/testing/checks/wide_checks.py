@@ -40,7 +40,7 @@ def _batches(subject: Subject, lanes: int, rows: list[slice]) -> int:
     values = {"horizon": np.array([draw.integer("horizon", 1, 9) for _ in range(lanes)], np.float64)}
     if free:
         parameter = draw.choice("parameter", free)
-        values[parameter.name] = draw.parameter("value", parameter, lanes)
+        values[parameter.name] = draw.parameter("value", parameter, lanes, free)
     for own, part in [(slice(0, lanes), wide), *parts]:
         part.set_parameters(**{name: of_lanes[own] for name, of_lanes in values.items()})
         part.seed(seed + own.start)

@@ -1,0 +1,529 @@
+"""UcavTeam: two formations of F-16s fight with guns until one of them is gone.
+
+## Description
+
+The rules of `palaestra/UcavDogfight-v2` (`palaestra.games.ucav.dogfight`) for teams of one to eight aircraft each:
+``red_0``, ``red_1``, ... against ``blue_0``, ``blue_1``, ... A UCAV is an unmanned combat aerial vehicle. Aircraft,
+flight, gun, arena and the limits of an airframe are those of the dogfight.
+
+The gun of an aircraft fires at one opponent at a time: of those at gun range the one nearest to the line of its nose.
+It never hits a teammate. Two aircraft that come within `collision_m` of each other are both lost, teammates too: the
+straight ways of a tenth of a second are compared, not their ends alone.
+
+An aircraft that is shot down, crashes, breaks or collides leaves the match: it flies, sees and decides no more.
+
+## Action Space
+
+`commands="stick"` decides at 10 Hz, `commands="macro"` at 2 Hz; the PID of `palaestra.games.ucav.autopilot` flies a
+macro for five periods of 0.1 s.
+
+<!-- table: action -->
+
+## Observation Space
+
+Float32, scaled (the unit column gives the value of 1), clipped to its bounds, all in the pilot's own body axes. Row k
+of `opponents` is the opponent with number k; rows of `mates` are the others of the own team by their numbers. Rows of
+aircraft that have left are 0, and so is all that a pilot sees who has left.
+
+<!-- table: observation -->
+
+The state for central critics has a row of numbers for each aircraft, red first, as many as the memory has room for (4,
+8 or 16): 1 if it flies, 1 for red and -1 for blue, position (north and east in arena radii, height in 5 km), velocity
+(north, east and down in 340 m/s), sine and cosine of roll, pitch and heading, health. Rows of those that have left
+are 0. The last number is the share of the match that is left.
+
+## Rewards
+
+Zero-sum, exactly: one number is computed, each member of red gets it and each of blue its negative.
+
+* **damage**: share of its health that blue has lost in this decision minus the share that red has lost. A team has the
+  sum of the healths of its aircraft; one that crashes, breaks or collides loses all that it had left;
+* **end**: +1 if blue is gone, -1 if red is gone, 0 if both are, `horizon_reward` at the horizon for the larger share of
+  health;
+* **posture, altitude, energy, aim**: the dogfight's shaping. Of teams its potentials are means over the aircraft in the
+  match, or over all pairs of opponents.
+
+So a lost match costs 2, however it is lost, less the share of its health that the other team has lost. Who rams an
+opponent with more health left gains the difference.
+
+## Starting State
+
+Both teams in line abreast, `spacing_m` apart, facing each other at a range from `range_low_m` to `range_high_m`, on a
+line through the origin whose direction is drawn. Of teams of one size the places are images of each other under half a
+turn about the origin. The height of both formations is drawn once, for each aircraft a deviation of up to half of
+`altitude_spread_m` and a speed.
+
+## Episode End
+
+A match ends by rule when a team has no aircraft left (``wiped_out``): the other team has won. If both lose their last
+one in the same tenth of a second nobody has (``both``). At the horizon (200 s) it is truncated and the team with the
+larger share of its health has won. Why an aircraft has left (``kill``, ``fled``, ``crash``, ``overload``,
+``off_tables``, ``not_finite``, ``collision``) is in the match record, `lost`.
+
+## Arguments
+
+Sizes are data: all matches of up to 4, 8 or 16 aircraft share a compiled kernel.
+
+Scripts: ``solo``, everybody fights the nearest opponent, as ``expert`` of the dogfight does. ``sort``: opponents are
+divided, so that nobody attacks one who has an attacker while another has none. ``drag``: who is nearest to an opponent
+runs away from it, and the others attack whoever hunts it. ``cover``: the first of the team fights the nearest opponent,
+the others attack whoever is best placed to shoot at him. ``straight`` holds its course.
+
+<!-- table: options -->
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palaestra.game import DRAW, Field, Game, Option, Parameter, Role, Table, uniform, with_options
+from palaestra.games.ucav import dogfight
+from palaestra.games.ucav.autopilot import AUTOPILOT
+from palaestra.games.ucav.body import BLUE, BODY, NOT_FLOWN, PERIOD_S, RED
+from palaestra.games.ucav.dogfight import (
+    BOTH,
+    COLLISION,
+    FIRST_FAILURE,
+    FLED,
+    KILL,
+    RUNNING,
+    STICK_PERIODS,
+    fly_macro,
+    put_stick,
+)
+from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
+from palaestra.games.ucav.geometry import rotate_to_earth
+from palaestra.games.ucav.inner_loop import STICK
+from palaestra.games.ucav.limits import NO_FAILURE, NOT_FINITE, SUSTAINED_LOAD_S, extend_overload_s, find_failure
+from palaestra.games.ucav.macros import MACRO, MACRO_PERIODS
+from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH
+from palaestra.games.ucav.shaping import note_potentials, shape
+from palaestra.games.ucav.sight import (
+    ALTITUDE_UNIT_M,
+    NEAR_UNIT_M,
+    NOSE,
+    OTHER,
+    OTHER_HEALTH,
+    PLACE,
+    SITUATION,
+    SPEED_UNIT_MPS,
+    own_table,
+    write_centre,
+    write_ego,
+    write_mate,
+    write_other,
+)
+from palaestra.games.ucav.starts import START_PARAMETERS, place
+from palaestra.games.ucav.team_scripts import SCRIPTS, plan, script_macro, script_stick
+from palaestra.games.ucav.weapons import (
+    GUN_FAR_M,
+    GUN_INFO,
+    GUN_NEAR_M,
+    closest_approach_m,
+    cone_half_angle_rad,
+    fire,
+    note_places,
+)
+from palaestra.kernels.scalars import clip
+
+MOST = 8
+"""Aircraft of a team."""
+CAPACITIES = (4, 8, 16)
+"""Slots of a match record: matches of as many aircraft or fewer share a kernel."""
+DURATION_S = 200.0
+"""Length of a match, s."""
+NOBODY = -1
+ROW_SIZE = 15
+"""Numbers of an aircraft in the global state."""
+
+END_REASONS = (*dogfight.END_REASONS, "wiped_out")
+WIPED_OUT = 2 + END_REASONS.index("wiped_out")
+"""Number of the end of a team."""
+
+START_RANGES = ("altitude_low_m", "altitude_high_m", "altitude_spread_m", "speed_low_mps", "speed_high_mps")
+"""Parameters of the dogfight's starts that these starts have too."""
+PARAMETERS = (
+    *(p for p in dogfight.PARAMETERS if p not in START_PARAMETERS or p.name in START_RANGES),
+    Parameter("range_low_m", 4000.0, 500.0, 20_000.0, "m", "smallest range at the start", up_to="range_high_m"),
+    Parameter("range_high_m", 8000.0, 500.0, 20_000.0, "m", "largest range at the start"),
+    Parameter("spacing_m", 500.0, 50.0, 5000.0, "m", "distance of neighbours in a formation"),
+)
+
+TEAM_INFO = (
+    Field("health", (2,), 0, 1, "1", "share of its health that each team has", "f8"),
+    Field("left", (2,), 0, MOST, "1", "aircraft of each team in the match", "i8"),
+    *(field for field in dogfight.INFO if field.name.startswith("reward_")),
+)
+PRESENT = Field("present", (), 0.0, 1.0, "1", "1 if it is in the match")
+MATE = (PRESENT, *PLACE, NOSE, OTHER_HEALTH)
+
+
+class World(NamedTuple):
+    """Sizes of the teams."""
+
+    red: int
+    blue: int
+
+
+# ------------------------------------------------------------------------------------------------------------ start
+
+
+def reset(s, world):
+    """Two lines abreast that face each other, one the image of the other under half a turn about the origin."""
+    p = s.parameters
+    bearing = uniform(s, -math.pi, math.pi)  # of blue from red
+    half = 0.5 * uniform(s, p.range_low_m, p.range_high_m)
+    middle = uniform(s, p.altitude_low_m, p.altitude_high_m)
+    for k in range(s.health.shape[0]):
+        s.body[k].throttle_command = NOT_FLOWN
+        s.gun_target[k] = NOBODY
+    for slot in range(world.red + world.blue):
+        of_red = s.team[slot] == RED
+        number, size = (slot, world.red) if of_red else (slot - world.red, world.blue)
+        aside = (number - 0.5 * (size - 1)) * p.spacing_m
+        heading = bearing if of_red else bearing + math.pi
+        altitude = middle + uniform(s, -0.5, 0.5) * p.altitude_spread_m
+        north = -half * math.cos(heading) - aside * math.sin(heading)
+        east = -half * math.sin(heading) + aside * math.cos(heading)
+        speed = uniform(s, p.speed_low_mps, p.speed_high_mps)
+        place(s, slot, north, east, heading, altitude, speed)
+    s.info.health[RED], s.info.health[BLUE] = 1.0, 1.0
+    s.info.left[RED], s.info.left[BLUE] = world.red, world.blue
+    note_potentials(s)
+
+
+# --------------------------------------------------------------------------------------------------------- commands
+
+
+def command_stick(s, world, actions, scratch):
+    """Puts the sticks where the pilots want them."""
+    note_places(s)
+    for slot in range(world.red + world.blue):
+        if s.alive[slot]:
+            put_stick(s, slot, actions)
+
+
+def command_macro(s, world, actions, scratch):
+    """Lets the PID fly the macros for one period."""
+    note_places(s)
+    for slot in range(world.red + world.blue):
+        if s.alive[slot]:
+            fly_macro(s, slot, actions)
+
+
+# ------------------------------------------------------------------------------------------------------------ rules
+
+
+def evaluate_stick(s, world, rewards, scratch):
+    """Judges a period that is a whole decision."""
+    return evaluate(s, world, rewards, STICK_PERIODS)
+
+
+def evaluate_macro(s, world, rewards, scratch):
+    """Judges one of the five periods of a decision."""
+    return evaluate(s, world, rewards, MACRO_PERIODS)
+
+
+def evaluate(s, world, rewards, periods):
+    """Guns, arena, airframes, collisions, losses; then the end and the rewards. Returns whether a rule ended it."""
+    s.periods += 1
+    exchange_fire(s, world)
+    collide(s, world)
+    leave_all(s, world)
+    red, blue = health_of(s, 0, world.red), health_of(s, world.red, world.red + world.blue)
+    damage = (s.info.health[BLUE] - blue) - (s.info.health[RED] - red)
+    s.info.health[RED], s.info.health[BLUE] = red, blue
+    over = s.info.left[RED] == 0 or s.info.left[BLUE] == 0
+    end, shaping = conclude(s) if over else 0.0, 0.0
+    decision_over = s.periods % periods == 0
+    if decision_over and not over and s.steps >= s.parameters.horizon and red != blue:
+        s.info.winner = RED if red > blue else BLUE
+        end = s.parameters.horizon_reward if red > blue else -s.parameters.horizon_reward
+    if over or decision_over:
+        shaping = shape(s, over)
+    s.info.reward_damage += damage
+    s.info.reward_end += end
+    total = float(rewards[0]) + damage + end + shaping
+    for slot in range(world.red + world.blue):
+        rewards[slot] = total if s.team[slot] == RED else 0.0 - total
+    return over
+
+
+def exchange_fire(s, world):
+    """Lets every gun hit for one period. All fire at once: who is hit fires too."""
+    for shooter in range(world.red + world.blue):
+        s.in_gun[shooter] = 0
+        target = gun_target(s, world, shooter) if s.alive[shooter] else NOBODY
+        s.gun_target[shooter] = target
+        if target == NOBODY:
+            s.in_funnel[shooter] = 0
+        else:
+            fire(s, shooter, target)
+    for slot in range(world.red + world.blue):
+        if s.alive[slot] and s.health[slot] <= 0.0:
+            s.lost[slot] = KILL
+
+
+def first_opponent(world, team):
+    """Slot of the first opponent of a team."""
+    return world.red if team == RED else 0
+
+
+def end_of_opponents(world, team):
+    """Slot behind the last opponent of a team."""
+    return world.red + world.blue if team == RED else world.red
+
+
+def gun_target(s, world, shooter):
+    """Of the opponents at gun range the one nearest to the line of the nose, or `NOBODY`."""
+    me, best, target = s.body[shooter], -2.0, NOBODY
+    for k in range(first_opponent(world, s.team[shooter]), end_of_opponents(world, s.team[shooter])):
+        other = s.body[k]
+        north, east, up = other.north_m - me.north_m, other.east_m - me.east_m, other.altitude_m - me.altitude_m
+        square = north * north + east * east + up * up
+        if s.alive[k] and GUN_NEAR_M * GUN_NEAR_M <= square <= GUN_FAR_M * GUN_FAR_M:
+            x, y, z = rotate_to_earth(me, 1.0, 0.0, 0.0)
+            cosine = (x * north + y * east - z * up) / math.sqrt(square)
+            if cosine > best:
+                best, target = cosine, k
+    return target
+
+
+def collide(s, world):
+    """Notes who came too close to another one on the straight ways of this period."""
+    reach = s.parameters.collision_m
+    for i in range(world.red + world.blue):
+        for j in range(i + 1, world.red + world.blue):
+            if s.alive[i] and s.alive[j] and closest_approach_m(s, i, j) < reach:
+                s.lost[i] = COLLISION if s.lost[i] == RUNNING else s.lost[i]
+                s.lost[j] = COLLISION if s.lost[j] == RUNNING else s.lost[j]
+
+
+def leave_all(s, world):
+    """Takes health outside the arena, finds the failures, and lets those leave who are lost."""
+    for slot in range(world.red + world.blue):
+        if s.alive[slot]:
+            drain(s, slot)
+            s.overload_s[slot] = extend_overload_s(s.overload_s[slot], s.body[slot])
+            failure = find_failure(s.body[slot], s.overload_s[slot], s.parameters.floor_m)
+            if failure == NOT_FINITE or (failure != NO_FAILURE and s.lost[slot] == RUNNING):
+                s.lost[slot] = FIRST_FAILURE + failure
+            if s.lost[slot] != RUNNING:
+                leave(s, slot)
+
+
+def drain(s, slot):
+    """Takes a period's health from an aircraft outside the arena."""
+    body = s.body[slot]
+    if math.sqrt(body.north_m * body.north_m + body.east_m * body.east_m) > s.parameters.arena_radius_m:
+        lost = min(s.health[slot], s.parameters.arena_drain * PERIOD_S)
+        s.health[slot] -= lost
+        s.info.arena_damage[slot] += lost
+        if s.health[slot] <= 0.0 and s.lost[slot] == RUNNING:
+            s.lost[slot] = FLED
+
+
+def leave(s, slot):
+    """Takes an aircraft, and what is left of its health, out of the match."""
+    s.alive[slot] = 0
+    s.health[slot] = 0.0
+    s.in_gun[slot], s.in_funnel[slot], s.gun_target[slot] = 0, 0, NOBODY
+    s.body[slot].throttle_command = NOT_FLOWN
+    s.info.left[s.team[slot]] -= 1
+
+
+def health_of(s, first, end):
+    """Share of its health that the team in these slots has."""
+    total = 0.0
+    for slot in range(first, end):
+        total += s.health[slot]
+    return total / (end - first)
+
+
+def conclude(s):
+    """Books winner and reason of a match that a rule ended; returns red's reward for it."""
+    if s.info.left[RED] == s.info.left[BLUE]:
+        s.info.end_reason, s.info.winner = BOTH, DRAW
+        return 0.0
+    s.info.end_reason = WIPED_OUT
+    s.info.winner = RED if s.info.left[BLUE] == 0 else BLUE
+    return 1.0 if s.info.winner == RED else -1.0
+
+
+# ------------------------------------------------------------------------------------------------------------ sight
+
+
+def observe(s, world, observations, scratch):
+    """Shows each pilot in the match the own aircraft, the opponents and the mates."""
+    p, count = s.parameters, world.red + world.blue
+    cone = cone_half_angle_rad(s)
+    time_left = clip(1.0 - s.steps / p.horizon, 0.0, 1.0)
+    for slot in range(count):
+        if s.alive[slot]:
+            o, ego = observations.pilot[slot], s.body[slot]
+            write_ego(o, ego)
+            o.height_over_floor = clip((ego.altitude_m - p.floor_m) / NEAR_UNIT_M, -1.0, 5.0)
+            o.overload = clip(s.overload_s[slot] / SUSTAINED_LOAD_S, 0.0, 1.0)
+            o.health = clip(s.health[slot], 0.0, 1.0)
+            o.cone_half_angle = cone
+            o.time_left = time_left
+            write_centre(o, ego, p.arena_radius_m)
+            for i in range(o.last_action.shape[0]):
+                o.last_action[i] = clip(s.last_action[slot, i], -1.0, 1.0)
+            write_opponents(s, world, slot, o)
+            write_mates(s, world, slot, o)
+
+
+def write_opponents(s, world, slot, o):
+    """Writes the opponents in the match, row by number."""
+    first = first_opponent(world, s.team[slot])
+    for k in range(first, end_of_opponents(world, s.team[slot])):
+        if s.alive[k]:
+            row = o.opponents[k - first]
+            row.present = 1.0
+            distance = write_other(row, s.body[slot], s.body[k])
+            row.gun_range = clip(distance / GUN_FAR_M, 0.0, 5.0)
+            row.other_health = clip(s.health[k], 0.0, 1.0)
+            row.in_my_gun = 1.0 if s.in_gun[slot] and s.gun_target[slot] == k else 0.0
+            row.in_its_gun = 1.0 if s.in_gun[k] and s.gun_target[k] == slot else 0.0
+
+
+def write_mates(s, world, slot, o):
+    """Writes the others of the own team that are in the match, by number."""
+    first = 0 if s.team[slot] == RED else world.red
+    end = world.red if s.team[slot] == RED else world.red + world.blue
+    for k in range(first, end):
+        if s.alive[k] and k != slot:
+            row = o.mates[k - first if k < slot else k - first - 1]
+            row.present = 1.0
+            write_mate(row, s.body[slot], s.body[k])
+            row.other_health = clip(s.health[k], 0.0, 1.0)
+
+
+def global_state(s, world, out):
+    """All aircraft in the match, and the time."""
+    for slot in range(world.red + world.blue):
+        if s.alive[slot]:
+            write_row(s, slot, out, ROW_SIZE * slot)
+    out[ROW_SIZE * s.health.shape[0]] = clip(1.0 - s.steps / s.parameters.horizon, 0.0, 1.0)
+
+
+def write_row(s, slot, out, at):
+    """Writes one aircraft."""
+    body, radius_m = s.body[slot], s.parameters.arena_radius_m
+    out[at] = 1.0
+    out[at + 1] = 1.0 if s.team[slot] == RED else -1.0
+    out[at + 2], out[at + 3] = body.north_m / radius_m, body.east_m / radius_m
+    out[at + 4] = body.altitude_m / ALTITUDE_UNIT_M
+    out[at + 5] = body.velocity_north_mps / SPEED_UNIT_MPS
+    out[at + 6] = body.velocity_east_mps / SPEED_UNIT_MPS
+    out[at + 7] = body.velocity_down_mps / SPEED_UNIT_MPS
+    out[at + 8], out[at + 9] = math.sin(body.roll_rad), math.cos(body.roll_rad)
+    out[at + 10], out[at + 11] = math.sin(body.pitch_rad), math.cos(body.pitch_rad)
+    out[at + 12], out[at + 13] = math.sin(body.heading_rad), math.cos(body.heading_rad)
+    out[at + 14] = s.health[slot]
+
+
+# ------------------------------------------------------------------------------------------------------------- game
+
+
+def exchange(by_stick: bool, size: int, states: Any, actions: Any) -> None:
+    """Exchanges teams of one size. What scripts remember is forgotten."""
+    other = np.arange(states["health"].shape[1])
+    other[: 2 * size] = np.roll(other[: 2 * size], size)
+    states["potentials"] *= -1.0
+    of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "past_m", "alive", "acting")
+    for name in ("body", "flight", "autopilots", *of_slots):
+        states[name] = states[name][:, other]
+    target = states["gun_target"][:, other]
+    states["gun_target"] = np.where(target == NOBODY, NOBODY, other[target])
+    actions["pilot"] = actions["pilot"][:, other]
+    for name in ("pilots", "autopilots") if by_stick else ("pilots",):
+        states[name] = np.zeros((), states.dtype[name].base)
+
+
+def sized(field: Field, slots: int, capacity: int) -> Field:
+    """A field of one number for each aircraft, for so many of them."""
+    return replace(field, shape=(slots, *field.shape[1:]), capacity=capacity)
+
+
+@with_options(
+    Option("red", 4, "aircraft of red", low=1, high=MOST),
+    Option("blue", 4, "aircraft of blue", low=1, high=MOST),
+    Option("commands", "stick", "what a pilot decides, at 10 Hz or 2 Hz", words=("stick", "macro")),
+    *FLIGHT_OPTIONS,
+)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/UcavTeam-v0`."""
+    red, blue, stick = options.red, options.blue, options.commands == "stick"
+    slots, most = red + blue, max(red, blue)
+    capacity = next(room for room in CAPACITIES if room >= slots)
+    flight, action = flight_of_game(options, capacity), STICK if stick else MACRO
+    periods = STICK_PERIODS if stick else MACRO_PERIODS
+    observation = (
+        *own_table(action),
+        *SITUATION,
+        Table("opponents", most, (PRESENT, *OTHER), "by number", min(capacity - 1, MOST)),
+        Table("mates", max(most - 1, 1), MATE, "the others of the own team, by number", min(capacity - 2, MOST - 1)),
+    )
+    names = tuple(f"{team}_{k}" for team, size in (("red", red), ("blue", blue)) for k in range(size))
+    info = (*GUN_INFO, Field("arena_damage", (2,), unit="1", about="health that it lost outside", dtype="f8"))
+    return Game(
+        name="UcavTeam",
+        roles=(Role("pilot", names, observation, action, capacity),),
+        state=(
+            ("body", BODY, (capacity,)),
+            ("autopilots", AUTOPILOT, (capacity,)),
+            ("pilots", MEMORY, (capacity,)),  # memory of the scripts
+            ("health", "f8", (capacity,)),
+            ("overload_s", "f8", (capacity,)),  # time above the sustained load, ending now
+            ("potentials", "f8", (4,)),  # at the end of the last decision
+            ("last_action", "f8", (capacity, 4)),
+            ("past_m", "f8", (capacity, 3)),  # north, east and up when the period began
+            ("periods", "i8"),  # periods played in this match
+            ("gun_target", "i8", (capacity,)),  # slot that the gun fires at if it hits
+            ("in_gun", "u1", (capacity,)),  # slot's gun hits
+            ("in_funnel", "u1", (capacity,)),  # slot has an opportunity
+            ("lost", "i8", (capacity,)),  # end reason of the slot, 0 while it is in the fight
+            *flight.pop("state"),
+        ),
+        reset=reset,
+        observe=observe,
+        script=script_stick if stick else script_macro,
+        plan=plan,
+        scripts=SCRIPTS,
+        command=command_stick if stick else command_macro,
+        evaluate=evaluate_stick if stick else evaluate_macro,
+        periods=periods,
+        parameters=PARAMETERS,
+        horizon=round(DURATION_S / (PERIOD_S * periods)),
+        info=(*(sized(field, slots, capacity) for field in info), *TEAM_INFO),
+        end_reasons=END_REASONS,
+        scratch=(
+            *PILOT_SCRATCH,
+            ("target", "i8", (capacity,)),
+            ("bait", "i8", (2,)),
+            *((name, "u1", (capacity,)) for name in ("taken", "served")),
+        ),
+        world=World(red, blue),
+        zero_sum=True,
+        symmetric_teams=red == blue,
+        mirror=partial(exchange, stick, red) if red == blue and "advance" in flight else None,
+        default_opponent="solo",
+        global_state=global_state,
+        global_state_size=ROW_SIZE * capacity + 1,
+        render="palaestra.games.ucav.render_flight:draw_dogfight",
+        render_fps=1.0 / (PERIOD_S * periods),
+        **flight,
+    )
