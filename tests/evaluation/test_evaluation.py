@@ -22,15 +22,15 @@ palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 palaestra.register(RAID, "games.two_team:game", family="test")
 
 
-SHAPED = "test/ShapedRaid-v0"
+SHAPED = "test/ShapedCartPole-v0"
 
 
-def shaped_raid():
-    game = two_team.game()
-    return replace(game, parameters=tuple(replace(p, shaping=p.name == "damage") for p in game.parameters))
+def shaped_cartpole():
+    game = registry.make_game(CARTPOLE)[0]
+    return replace(game, parameters=tuple(replace(p, shaping=p.name == "force_n") for p in game.parameters))
 
 
-palaestra.register(SHAPED, shaped_raid, family="test")
+palaestra.register(SHAPED, shaped_cartpole, family="test")
 
 
 def drift(observations: np.ndarray) -> np.ndarray:
@@ -360,8 +360,8 @@ def test_the_return_of_a_team_whose_agents_are_paid_apart_is_their_sum():
 
 
 def test_returns_are_without_shaping_unless_it_is_asked_for():
-    matches = {"matches": 6, "num_envs": 6}
-    plain = evaluate(SHAPED, "random", "random", **matches)
-    without, shaped = (evaluate(SHAPED, "random", "random", **matches, damage=damage) for damage in (0.0, 0.6))
+    plain = evaluate(SHAPED, push_right, matches=6)
+    without, shaped = (evaluate(SHAPED, push_right, matches=6, force_n=newton) for newton in (0.0, 10.0))
     assert plain.results.tobytes() == without.results.tobytes() != shaped.results.tobytes()
-    assert palaestra.make_batch(SHAPED).parameters["damage"].tolist() == [0.6]
+    assert shaped.results.tobytes() == evaluate(CARTPOLE, push_right, matches=6).results.tobytes()
+    assert palaestra.make_batch(SHAPED).parameters["force_n"].tolist() == [10.0]

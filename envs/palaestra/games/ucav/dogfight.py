@@ -215,6 +215,8 @@ STATE = (
     ("in_funnel", "u1", (COUNT,)),  # slot has an opportunity
     ("lost", "i8", (COUNT,)),  # end reason of the slot, 0 while it is in the fight
 )
+AIMS = ("aims", MEMORY, (COUNT,))
+"""What the law that flies aim commands remembers."""
 
 
 # --------------------------------------------------------------------------------------------------- start, commands
@@ -451,18 +453,12 @@ def exchange(commands: str, states: Any, actions: Any) -> None:
     """Exchanges the teams, whose compiled flights are fields of the records. What only scripts remember is lost."""
     other = [BLUE, RED]
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "alive", "acting")
-    for name in ("body", "past_m", "flight", "autopilots", "pilots", *of_slots):
+    for name in ("body", "past_m", "flight", "autopilots", *(["aims"] if commands == "aim" else []), *of_slots):
         states[name] = states[name][:, other]
     states["potentials"] *= -1.0
     actions["pilot"] = actions["pilot"][:, other]
-    pilots = states["pilots"].copy()
     for name in ("pilots", "autopilots") if commands == "stick" else ("pilots",):
         states[name] = np.zeros((), states.dtype[name].base)
-    if commands == "aim":  # what points the nose, and keeps off the ground and inside the arena, remembers these
-        for name in ("saved", "escaping"):
-            states["pilots"][name] = pilots[name]
-        for name in ("trim", "ease"):
-            states["pilots"]["wish"][name] = pilots["wish"][name]
 
 
 DOGFIGHT_OPTIONS = (
@@ -531,7 +527,7 @@ def build(
     return Game(
         name=name,
         roles=(Role("pilot", ("red_0", "blue_0"), observation_table(action), action),),
-        state=(*STATE, *flight.pop("state")),
+        state=(*STATE, *((AIMS,) if options.commands == "aim" else ()), *flight.pop("state")),
         reset=reset,
         observe=observe,
         script=script,
