@@ -6,6 +6,7 @@ import io
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from games import duel
 
 import palaestra
+from palaestra.cli.keyboard import REST_KEY
 from palaestra.cli.play import Session, Window
 from palaestra.core.compile.batch_loop import CALLER, RANDOM
 from palaestra.replay import load, verify
@@ -268,6 +270,15 @@ def test_a_replay_names_the_teammates(run, tmp_path: Path):
         ((DUEL, "--agent", "red_0", "red_1", "--teammates", "walker"), "is all of red: leave --teammates away"),
         (("CartPole", "--opponent", "random"), "CartPole has no other team: leave --opponent away"),
         (("CartPole", "--opponent", ""), "leave --opponent away"),
+        (("CartPole", "--joystick"), "has choices alone, which no axis of a joystick makes: leave --joystick away"),
+        (
+            ("TeamPush", "--set", "actions=continuous", "--joystick", "fly=1"),
+            "--joystick fly=1: say which axis, 1 to 32, moves which number, as ",
+        ),
+        (
+            ("TeamPush", "--set", "actions=continuous", "--joystick", "force[0]=0"),
+            "--joystick force[0]=0: say which axis",
+        ),
         (("CartPole", "--headless", "left,up"), "the key 'up' does nothing: there are left, right, ., space"),
     ],
 )
@@ -346,3 +357,45 @@ def test_without_a_display_the_error_names_the_way_out(monkeypatch: pytest.Monke
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
     with pytest.raises(RuntimeError, match=r"there is no display .* --headless 1,2,3"):
         Window(started()).open()
+
+
+# -- joysticks ---------------------------------------------------------------------------------------------------------
+
+
+def steered(positions: list[float], *words: str) -> np.ndarray:
+    """Action of the first agent after a decision with a joystick."""
+    session = started("palaestra/TeamPush-v0", actions="continuous", joystick=words)
+    assert session.decide(["space"] if session.wait else [REST_KEY], positions)
+    return session.sim.actions[0, 0].copy()
+
+
+def test_axes_move_the_numbers_of_an_action_in_their_order_or_as_they_are_told():
+    np.testing.assert_allclose(steered([0.5, -1.0]), [0.5, -1.0])
+    np.testing.assert_allclose(steered([0.5, -1.0], "force[0]=-2"), [1.0, 0.0])
+
+
+def test_an_axis_about_its_middle_rests_and_one_that_is_missing_does_nothing():
+    np.testing.assert_allclose(steered([0.04]), [0.0, 0.0])
+    np.testing.assert_allclose(steered([]), [0.0, 0.0])
+
+
+def test_a_window_reads_the_first_joystick(monkeypatch: pytest.MonkeyPatch):
+    pygame = pytest.importorskip("pygame")
+    stick = SimpleNamespace(init=lambda: None, get_numaxes=lambda: 2, get_axis=[-0.25, 1.0].__getitem__)
+    monkeypatch.setattr(pygame.joystick, "get_count", lambda: 1)
+    monkeypatch.setattr(pygame.joystick, "Joystick", lambda number: stick)
+    session = started("palaestra/TeamPush-v0", actions="continuous", wait=False, fps=1000, joystick=())
+    done: list[np.ndarray] = []
+    step = session.sim.step
+    monkeypatch.setattr(session.sim, "step", lambda: (step(), done.append(session.sim.actions[0, 0].copy()))[0])
+    pygame.display.init()
+    monkeypatch.setattr(pygame.event, "get", Typist(pygame, [("space", True)], []).get)
+    Window(session).open()
+    np.testing.assert_allclose(done, [[-0.25, 1.0]] * 2)
+
+
+def test_without_a_joystick_the_error_says_so(monkeypatch: pytest.MonkeyPatch):
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setattr(pygame.joystick, "get_count", lambda: 0)
+    with pytest.raises(RuntimeError, match="there is no joystick: connect one first, or leave --joystick away"):
+        Window(started("palaestra/TeamPush-v0", actions="continuous", joystick=())).open()

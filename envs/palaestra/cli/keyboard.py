@@ -3,14 +3,15 @@
 A `Choice` whose alternatives are directions takes the arrow keys (or w, a, s, d if they are taken), every other one a
 row of keys: digits, then q, w, e, ... Where the legal alternatives are a list, these keys select its entries.
 Each number of a `Continuous` takes a pair of keys, those of the crosses before digits, and moves towards its bound
-while one is held, back to its no-op when none is. Several agents share the keyboard in their order.
+while one is held, back to its no-op when none is. Several agents share the keyboard in their order. An axis of a
+joystick sets such a number at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,10 @@ REST_KEY = "."
 """Does nothing for every agent that has no other key: how a decision is passed where the match waits."""
 FULL_SWING_S = 0.4
 """Time in which a held key takes a number from its no-op to the bound."""
+MOST_AXES = 32
+"""Axes of a joystick."""
+DEAD_ZONE = 0.05
+"""Share of an axis about its middle that is its middle."""
 
 CROSSES = (("left", "right", "down", "up"), ("a", "d", "s", "w"), ("j", "l", "k", "i"))
 PAIRS = (*(pair for cross in CROSSES for pair in (cross[:2], cross[2:])), *("12", "34", "56", "78", "90"))
@@ -166,6 +171,48 @@ def meaning(choice: Choice, value: int) -> str:
     return choice.meanings[value] if value < len(choice.meanings) else f"{choice.name} {value}"
 
 
+class Axis(NamedTuple):
+    """A number of an action that an axis of a joystick sets.
+
+    Attributes:
+        field: Of the action.
+        place: Number within the field.
+        axis: Of the joystick, counted from 0.
+        sign: -1 where the axis works the other way.
+    """
+
+    field: str
+    place: int
+    axis: int
+    sign: int
+
+
+def bind_axes(game: Game, agent: str, words: Sequence[str]) -> tuple[Axis, ...]:
+    """Axes for the real numbers of an agent's action.
+
+    Args:
+        game: The rules.
+        agent: Who is moved.
+        words: ``FIELD=AXIS`` or ``FIELD=-AXIS`` (``FIELD[1]=2`` for one of several numbers), axes counted from 1; none
+            is one axis for each number, in their order.
+
+    Raises:
+        ValueError: No real numbers, no such number or no axis; names the numbers that there are.
+    """
+    fields = [f for f in game.role_of(game.agents.index(agent))[0].action if isinstance(f, Continuous)]
+    labels = {f.name if not f.shape else f"{f.name}[{k}]": (f.name, k) for f in fields for k in range(f.size)}
+    if not labels:
+        raise ValueError(f"{agent} has choices alone, which no axis of a joystick makes: leave --joystick away")
+    axes = []
+    for word in words or [f"{label}={k + 1}" for k, label in enumerate(labels)]:
+        label, _, axis = word.partition("=")
+        if label not in labels or not axis.removeprefix("-").isdecimal() or not 1 <= abs(int(axis)) <= MOST_AXES:
+            known = ", ".join(f"{name}={k + 1}" for k, name in enumerate(labels))
+            raise ValueError(f"--joystick {word}: say which axis, 1 to {MOST_AXES}, moves which number, as {known}")
+        axes.append(Axis(*labels[label], abs(int(axis)) - 1, -1 if axis.startswith("-") else 1))
+    return tuple(axes)
+
+
 class Hands:
     """What some agents do while keys go down and up.
 
@@ -204,6 +251,24 @@ class Hands:
                 else:
                     self.values[agent][f.name] = _swing(f, self.values[agent][f.name], mine, seconds)
         return self.values
+
+    def steer(self, agent: str, axes: Sequence[Axis], positions: Sequence[float]) -> None:
+        """Sets the numbers of an agent that axes move, from their no-op in the middle to their bounds.
+
+        Args:
+            agent: Whose.
+            axes: From `bind_axes`; those beyond ``positions`` do nothing.
+            positions: Of the axes of a joystick, -1 to 1.
+        """
+        fields = {f.name: f for f in self._fields[agent]}
+        for axis in axes:
+            if axis.axis < len(positions):
+                f, position = fields[axis.field], axis.sign * float(positions[axis.axis])
+                position = 0.0 if abs(position) < DEAD_ZONE else position
+                low, high = (float(bound.reshape(-1)[axis.place]) for bound in bounds(f))  # type: ignore[arg-type]
+                noop = float(_at_rest(f).reshape(-1)[axis.place])
+                value = noop + abs(position) * ((high if position > 0.0 else low) - noop)
+                self.values[agent][axis.field].reshape(-1)[axis.place] = value
 
 
 def _at_rest(f: ActionField) -> Any:

@@ -1,9 +1,10 @@
 """Plays any agent of any game with the keyboard, in a window, against scripts.
 
-Keys come from the action table and are listed below the picture. Games of few pictures a second wait for your move
-(--wait), the others run on (--no-wait). Where the game knows what a click on the picture means (`Game.click`), the
-mouse plays too; of several agents it moves the one in brackets. Tab chooses the next one; in some games a click on
-another agent chooses that one. In games whose agents read and write words you type, in the terminal (Ctrl-D ends).
+Keys come from the action table and are listed below the picture; with --joystick axes move real numbers. Games of few
+pictures a second wait for your move (--wait), the others run on (--no-wait). Where the game knows what a click on the
+picture means (`Game.click`), the mouse plays too; of several agents it moves the one in brackets. Tab chooses the next
+one; in some games a click on another agent chooses that one. In games whose agents read and write words you type, in
+the terminal (Ctrl-D ends).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 from palaestra import make_batch
 from palaestra.cli.common import add_id, add_keywords, keywords_of, positive_number, seed_number
-from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, key_table, meant
+from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, bind, bind_axes, key_table, meant
 from palaestra.cli.talk import talk
 from palaestra.console import find_id, near, print_table
 from palaestra.core.compile.linker import record_view
@@ -63,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", metavar="FILE", type=Path, help="save a replay")
     parser.add_argument("--keys", action="store_true", help="print the keys and leave")
     parser.add_argument(
+        "--joystick",
+        metavar="FIELD=AXIS",
+        nargs="*",
+        help="axes of a joystick move your agent's numbers: aileron=1 elevator=2 throttle=-3 (default: in order)",
+    )
+    parser.add_argument(
         "--headless",
         metavar="KEYS",
         help="no window: keys of each decision, as left,up+d,.,click:120,80,n (names as --keys prints)",
@@ -87,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         fps=args.fps,
         wait=args.wait,
+        joystick=args.joystick,
         **keywords_of(args),
     )
     if args.keys:
@@ -115,7 +123,7 @@ def _run_in_words(args: argparse.Namespace) -> int:
     Raises:
         ValueError: No such agent or player, or an option of windows and keys.
     """
-    for name in ("fps", "wait", "keys", "headless"):
+    for name in ("fps", "wait", "keys", "headless", "joystick"):
         if getattr(args, name) not in (None, False):
             raise ValueError(f"--{name} is for keys: here you type words")
     sim: Simulation = make_batch(find_id(args.id), 1, **{**keywords_of(args), "autoreset_mode": "off"})
@@ -160,6 +168,7 @@ class Session:
         over: Whether the match has ended.
         on_key: Whether a match begins with the player's first key or click; a window asks for it.
         ready: Whether it has begun, or begins at once.
+        axes: What a joystick moves.
         results: How the matches ended, as text.
     """
 
@@ -173,6 +182,7 @@ class Session:
         seed: int = 0,
         fps: float | None = None,
         wait: bool | None = None,
+        joystick: Sequence[str] | None = None,
         **keywords: Any,
     ) -> None:
         """Assigns all players; see `add_arguments`.
@@ -196,6 +206,7 @@ class Session:
         self.results: list[str] = []
         self.selected = self.agents[0]
         self._hands = Hands(game, self.agents, self.keyboard)
+        self.axes = () if joystick is None else bind_axes(game, self.agents[0], joystick)
         slots = {agent: game.agents.index(agent) for agent in self.agents}
         self._agent_ios = {a: AgentIO(self.sim, (slot,), "dict", codec=NO_CODEC) for a, slot in slots.items()}
         self._click: Any = pkgutil.resolve_name(game.click) if game.click is not None else None
@@ -245,11 +256,12 @@ class Session:
             self._clicked[self.selected] = action
         return True
 
-    def decide(self, pressed: Sequence[str]) -> bool:
+    def decide(self, pressed: Sequence[str], positions: Sequence[float] = ()) -> bool:
         """Plays one decision if it is time for one. Returns whether it did.
 
         Args:
             pressed: Keys that are held or went down since the last call, in the order in which they did.
+            positions: Of the axes of a joystick, -1 to 1.
         """
         if self.over or self.paused:
             return False
@@ -261,7 +273,9 @@ class Session:
             if not self._all_have_chosen():
                 return False
             pressed, self._chosen = self._chosen, []
-        self._write(self._hands.move(pressed, 1.0 / self.fps, self._lists()))
+        actions = self._hands.move(pressed, 1.0 / self.fps, self._lists())
+        self._hands.steer(self.agents[0], self.axes, positions)
+        self._write(actions)
         for agent, action in self._clicked.items():
             self._agent_ios[agent].write_one(action)
         self._clicked = {}
@@ -466,6 +480,7 @@ class Window:
                 f"with --headless {','.join(key.name for key in session.keyboard.keys[:3])}"
             ) from error
         pygame.display.set_caption(f"palaestra {session.sim.game.name}")
+        stick = self._joystick(pygame)
         clock = pygame.time.Clock()
         held: list[str] = []
         try:
@@ -473,13 +488,29 @@ class Window:
                 fresh, going = self._listen(pygame, held)
                 if not going:
                     break
-                session.decide(fresh if session.wait else [*held, *(k for k in fresh if k not in held)])
+                positions = [] if stick is None else [stick.get_axis(k) for k in range(stick.get_numaxes())]
+                session.decide(fresh if session.wait else [*held, *(k for k in fresh if k not in held)], positions)
                 picture = session.frame()
                 screen.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
                 pygame.display.flip()
                 clock.tick(WINDOW_FPS if session.awaits_a_key else session.fps)
         finally:
             pygame.display.quit()
+
+    def _joystick(self, pygame: Any) -> Any:
+        """The first joystick, where one is asked for.
+
+        Raises:
+            RuntimeError: There is none.
+        """
+        if not self._session.axes:
+            return None
+        pygame.joystick.init()
+        if pygame.joystick.get_count() == 0:
+            raise RuntimeError("there is no joystick: connect one first, or leave --joystick away and play by keys")
+        stick = pygame.joystick.Joystick(0)
+        stick.init()
+        return stick
 
     def _listen(self, pygame: Any, held: list[str]) -> tuple[list[str], bool]:
         """Keys that went down since the last look, and whether the player continues; keeps ``held``."""
