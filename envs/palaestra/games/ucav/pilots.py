@@ -159,7 +159,7 @@ LOOP_G, LOOP_SLANT_RAD, LOOP_PATHS_RAD = 6.0, 0.9, (0.5, 1.2)
 SLOW_MPS = 160.0
 """Speed below which `vertical` climbs no more, m/s."""
 
-BLIND_S, MISSEEN_RAD, SPARED_G = 1.0, 0.15, 4.5
+BLIND_S, MISSEEN_RAD, SPARED_G = 0.5, 0.03, 3.0
 """A pilot of strength 0: time between two looks at the other, s, by how much it mistakes its place, rad, g unused."""
 
 BREAK_OFF_S = (1.8, 1.8, 1.8, 1.8, 1.8, 1.8, 1.8, 1.8, 1.5, 1.28, 1.2)
