@@ -514,27 +514,44 @@ def test_solo_fights_the_nearest_and_sort_leaves_no_opponent_free():
     assert sorted(match.plan(RED, "sort")) == [6, 6, 7, 7]
 
 
-def test_dragging_the_nearest_is_the_bait_and_the_others_fight_who_hunts_it():
+def hunted() -> Match:
+    """blue_3 is 1.5 km behind red_0 and points at it; all others are beside each other."""
     match = Match(FOUR).apart()
-    assert match.plan(RED, "drag") == [4, 4, 4, 4]
-    assert match.scratch.bait[RED] == 3
-    match.put(6, 0.0, -1000.0)
-    assert match.plan(RED, "drag") == [6, 6, 6, 6]
+    match.put(7, -1500.0, 0.0)
+    return match
+
+
+def test_the_bait_of_drag_is_who_is_hunted_and_the_nearest_mate_fights_the_hunter():
+    assert Match(FOUR).apart().plan(RED, "drag") == Match(FOUR).apart().plan(RED, "sort")
+    match = hunted()
+    assert match.plan(RED, "drag")[:2] == [7, 7]
     assert match.scratch.bait[RED] == 0
-    match.s.alive[1:4] = 0
+    match.s.body[7].heading_rad = math.pi  # it flies away
     match.plan(RED, "drag")
+    assert match.scratch.bait[RED] == -1
+    match = hunted()
+    match.s.alive[1:4] = 0
+    assert match.plan(RED, "drag")[0] == 7
     assert match.scratch.bait[RED] == -1
 
 
-def test_cover_fights_who_threatens_the_leader():
+def test_the_seconds_of_the_pairs_of_cover_fight_who_hunts_the_firsts_or_help_them():
+    targets = Match(FOUR).apart().plan(RED, "cover")
+    assert targets[0] == targets[1] != targets[2] == targets[3]
+    match = hunted()
+    assert match.plan(RED, "cover")[1] == 7
+    match.put(1, 0.0, 0.0)
+    match.s.alive[0] = 0  # the second is a first now
+    assert match.plan(RED, "cover")[2] == 7
+
+
+@pytest.mark.parametrize("ahead_m", [300.0, -300.0, 500.0])
+def test_of_two_mates_that_are_close_the_one_behind_is_slower(ahead_m):
     match = Match(FOUR).apart()
-    match.put(7, -1500.0, 0.0)  # behind the leader, its nose on it
-    assert match.plan(RED, "cover") == [7, 7, 7, 7]
-    match.put(5, 500.0, 0.0)  # nearer, but it flies away
-    assert match.plan(RED, "cover") == [5, 7, 7, 7]
-    match.s.alive[0] = 0
-    match.put(7, -1500.0, 2000.0)
-    assert match.plan(RED, "cover")[2:] == [7, 7]
+    mate, m = match.put(1, ahead_m, 0.0), match.s.pilots[0]
+    m.wish.speed_mps = 400.0
+    team_scripts.fall_behind(m, match.s.body[0], mate)
+    assert m.wish.speed_mps == (220.0 if ahead_m == 300.0 else 400.0)
 
 
 # ---------------------------------------------------------------------------------------------------------- flight

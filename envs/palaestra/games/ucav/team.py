@@ -73,10 +73,11 @@ larger share of its health has won. Why an aircraft has left (``kill``, ``fled``
 Sizes are data: all matches of up to 4, 8 or 16 aircraft share a compiled kernel.
 
 Scripts: ``solo``, everybody fights the nearest opponent, as ``expert`` of the dogfight does. ``sort``: opponents are
-divided, so that nobody attacks one who has an attacker while another has none. ``drag``: who is nearest to an opponent
-runs away from it, and the others attack whoever hunts it. ``cover``: the first of the team fights the nearest opponent,
-the others attack whoever is best placed to shoot at it. ``straight`` holds its course. All others launch a missile at
-their target when they may and none follows it.
+divided, so that nobody attacks one who has an attacker while another has none. ``drag``: as sort, but who is hunted
+runs away from its hunter while that one is out of range, and the nearest mate attacks the hunter. ``cover``: pairs of
+two; the first ones fight as in sort, the second ones attack whoever hunts their first one, or else the target of it.
+``straight`` holds its course. All others launch a missile at their target when they may and none follows it. Scripts
+keep clear of each other.
 
 <!-- table: options -->
 
