@@ -165,3 +165,20 @@ def test_rates_are_the_derivatives_of_what_they_are_rates_of(ego, other):
     now, then = now / np.linalg.norm(now), then / np.linalg.norm(then)
     rate = np.array(geometry.line_of_sight_rate(ego, other))
     np.testing.assert_allclose((then - now) / dt, np.cross(rate, now), atol=5e-3)
+
+
+@given(st.lists(st.floats(-100.0, 100.0), min_size=6, max_size=6))
+def test_the_miss_distance_is_that_of_two_straight_lines(numbers):
+    start, end = np.array(numbers[:3]), np.array(numbers[3:])
+    way = end - start
+    sampled = min(float(np.linalg.norm(start + share * way)) for share in np.linspace(0.0, 1.0, 2001))
+    exact = geometry.closest_pass_m(*start, *end)
+    assert exact <= sampled + 1e-9
+    assert sampled <= exact + float(np.linalg.norm(way)) / 4000.0 + 1e-9
+
+
+def test_lines_that_cross_have_the_distance_of_the_cross_product():
+    start, end = np.array([-300.0, 4.0, 100.0]), np.array([250.0, 9.0, -60.0])
+    way = end - start
+    formula = np.linalg.norm(np.cross(start, way)) / np.linalg.norm(way)
+    assert geometry.closest_pass_m(*start, *end) == pytest.approx(formula, rel=1e-9)

@@ -36,6 +36,10 @@ FAMILY = Family(
             Preset("palaestra/UcavDogfight-Contest-v2", "a cone of 1 degree, and no pay before a gun hits", **CONTEST),
         ),
         *presets(
+            "palaestra.games.ucav.evade:game",
+            Preset("palaestra/UcavEvade-v0", "an unarmed aircraft survives one or two missiles"),
+        ),
+        *presets(
             "palaestra.games.ucav.team:game",
             Preset("palaestra/UcavTeam-v0", "gunfight of teams, one to eight aircraft each, zero-sum"),
             Preset("palaestra/UcavTeam-2v2-v0", "two against two", red=2, blue=2),

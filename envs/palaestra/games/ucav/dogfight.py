@@ -124,13 +124,28 @@ matches over ``"pid"``; over ``"ppo"`` it won 20 and lost 22 by its own flight.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from palaestra.game import Field, Game, Option, Parameter, Role, with_options
 from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_aim, script_aim
+from palaestra.games.ucav.armament import (
+    LAUNCH,
+    MISSILE_FIELDS,
+    MISSILE_INFO,
+    MISSILE_STATE,
+    TRIGGER,
+    TRIGGER_FIELDS,
+    TRIGGER_PARAMETERS,
+    TRIGGER_STATE,
+    WEAPON_OPTIONS,
+    armed_hooks,
+    exchange_weapons,
+)
 from palaestra.games.ucav.autopilot import AUTOPILOT, steer
 from palaestra.games.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
@@ -145,6 +160,7 @@ from palaestra.games.ucav.limits import (
     find_failure,
 )
 from palaestra.games.ucav.macros import MACRO, MACRO_PERIODS, read_macro
+from palaestra.games.ucav.missiles import MISSILE_PARAMETERS
 from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH, SCRIPTS, script_macro, script_stick
 from palaestra.games.ucav.shaping import note_potentials, shape
 from palaestra.games.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
@@ -178,10 +194,12 @@ PARAMETERS = (
     Parameter("collision_m", 15.0, 0.0, 1000.0, "m", "aircraft that come nearer than this are both lost"),
     *START_PARAMETERS,
     Parameter("horizon_reward", 0.0, 0.0, 100.0, "1", "paid at the horizon to whom more health is left"),
-    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles"),
-    Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
-    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height"),
-    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range"),
+    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles", shaping=True),
+    Parameter(
+        "altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor", shaping=True
+    ),
+    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height", shaping=True),
+    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range", shaping=True),
     Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,
 )
@@ -213,6 +231,8 @@ STATE = (
     ("in_funnel", "u1", (COUNT,)),  # slot has an opportunity
     ("lost", "i8", (COUNT,)),  # end reason of the slot, 0 while it is in the fight
 )
+AIMS = ("aims", MEMORY, (COUNT,))
+"""What the law that flies aim commands remembers."""
 
 
 # --------------------------------------------------------------------------------------------------- start, commands
@@ -298,23 +318,32 @@ def remember_macro(s, slot, action):
 
 def evaluate_stick(s, world, rewards, scratch):
     """Judges a period that is a whole decision."""
-    return evaluate(s, rewards, STICK_PERIODS)
+    s.periods += 1
+    return evaluate(s, rewards, STICK_PERIODS, exchange_fire(s))
 
 
 def evaluate_macro(s, world, rewards, scratch):
     """Judges one of the five periods of a decision."""
-    return evaluate(s, rewards, MACRO_PERIODS)
+    s.periods += 1
+    return evaluate(s, rewards, MACRO_PERIODS, exchange_fire(s))
 
 
 def evaluate_aim(s, world, rewards, scratch):
     """Judges one of the two periods of a decision."""
-    return evaluate(s, rewards, AIM_PERIODS)
-
-
-def evaluate(s, rewards, periods):
-    """Gun, arena, airframe, ground; then the end and the rewards. Returns whether a rule ended the match."""
     s.periods += 1
-    damage = exchange_fire(s) + drain_outside(s)
+    return evaluate(s, rewards, AIM_PERIODS, exchange_fire(s))
+
+
+def evaluate(s, rewards, periods, dealt):
+    """Arena, airframe, ground; then the end and the rewards. Returns whether a rule ended the match.
+
+    Args:
+        s: Match record.
+        rewards: Of the decision.
+        periods: Periods of a decision.
+        dealt: Red's reward for what weapons did in this period.
+    """
+    damage = dealt + drain_outside(s)
     touch = closest_approach_m(s, RED, BLUE) < s.parameters.collision_m
     for slot in range(COUNT):
         s.overload_s[slot] = extend_overload_s(s.overload_s[slot], s.body[slot])
@@ -367,6 +396,8 @@ def drain(s, slot):
         lost = min(s.health[slot], s.parameters.arena_drain * PERIOD_S)
         s.health[slot] -= lost
         s.info.arena_damage[opponent_of(slot)] += lost
+        if s.health[slot] <= 0.0 and lost > 0.0 and not s.in_gun[opponent_of(slot)]:
+            s.lost[slot] = FLED
     return lost
 
 
@@ -374,7 +405,7 @@ def fate(s, slot):
     """Why the aircraft is out of the fight: an end reason, or `RUNNING`."""
     failure = find_failure(s.body[slot], s.overload_s[slot], s.parameters.floor_m)
     if s.health[slot] <= 0.0 and failure != NOT_FINITE:
-        return KILL if s.in_gun[opponent_of(slot)] else FLED
+        return FLED if s.lost[slot] == FLED else KILL
     return FIRST_FAILURE + failure if failure != NO_FAILURE else RUNNING
 
 
@@ -449,11 +480,12 @@ def exchange(commands: str, states: Any, actions: Any) -> None:
     """Exchanges the teams, whose compiled flights are fields of the records. What only scripts remember is lost."""
     other = [BLUE, RED]
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "alive", "acting")
-    for name in ("body", "past_m", "flight", "autopilots", "pilots", *of_slots):
+    for name in ("body", "past_m", "flight", "autopilots", *(["aims"] if commands == "aim" else []), *of_slots):
         states[name] = states[name][:, other]
+    exchange_weapons(states)
     states["potentials"] *= -1.0
     actions["pilot"] = actions["pilot"][:, other]
-    for name in {"stick": ("pilots", "autopilots"), "macro": ("pilots",), "aim": ()}[commands]:
+    for name in ("pilots", "autopilots") if commands == "stick" else ("pilots",):
         states[name] = np.zeros((), states.dtype[name].base)
 
 
@@ -467,6 +499,7 @@ DOGFIGHT_OPTIONS = (
         only={"commands": "macro"},
         example="ppo",
     ),
+    *WEAPON_OPTIONS,
     *FLIGHT_OPTIONS,
 )
 """Of games of two aircraft."""
@@ -488,13 +521,13 @@ def duration_option(default_s: float) -> Option:
 @with_options(*DOGFIGHT_OPTIONS, duration_option(DURATION_S))
 def game(options: Any) -> Game:
     """The rules of `palaestra/UcavDogfight-v2`; errors as of `build`."""
-    return build(options, "UcavDogfight", PARAMETERS, "expert", symmetric_teams=True)
+    return build(options, "UcavDogfight", {}, "expert", symmetric_teams=True)
 
 
 def build(
     options: Any,
     name: str,
-    parameters: tuple[Parameter, ...],
+    defaults: dict[str, float],
     default_opponent: str,
     *,
     symmetric_teams: bool,
@@ -504,7 +537,7 @@ def build(
     Args:
         options: `DOGFIGHT_OPTIONS` and `duration_option` of the user.
         name: CamelCase name of the game.
-        parameters: `PARAMETERS`, or the same with other defaults.
+        defaults: Of parameters, where they differ from the dogfight's.
         default_opponent: Script that plays the teams that the user does not.
         symmetric_teams: Whether both aircraft have the same task and the same arms.
 
@@ -520,20 +553,34 @@ def build(
         "macro": (MACRO, MACRO_PERIODS, fly_macro, evaluate_macro, script_macro),
         "aim": (AIM, AIM_PERIODS, command_aim, evaluate_aim, script_aim),
     }[options.commands]
+    hooks = SimpleNamespace(reset=reset, command=command, evaluate=judge, observe=observe, script=script, legal=None)
+    table, state, info, parameters = observation_table(action), STATE, INFO, PARAMETERS
+    trigger, missile = options.trigger, options.weapons != "gun"
+    if trigger:
+        action, table, state = (*action, TRIGGER), (*table, *TRIGGER_FIELDS), (*state, *TRIGGER_STATE)
+        parameters = (*parameters, *TRIGGER_PARAMETERS)
+    if missile:
+        action, table, state = (*action, LAUNCH), (*table, *MISSILE_FIELDS), (*state, *MISSILE_STATE)
+        parameters, info = (*parameters, *MISSILE_PARAMETERS), (*info, *MISSILE_INFO)
+    if options.weapons == "missile":
+        defaults = {"red_gun": 0.0, "blue_gun": 0.0, **defaults}
+    if trigger or missile:
+        hooks = armed_hooks(hooks, periods, trigger, missile, exchange_fire, evaluate)
     return Game(
         name=name,
-        roles=(Role("pilot", ("red_0", "blue_0"), observation_table(action), action),),
-        state=(*STATE, *flight.pop("state")),
-        reset=reset,
-        observe=observe,
-        script=script,
+        roles=(Role("pilot", ("red_0", "blue_0"), table, action),),
+        state=(*state, *((AIMS,) if options.commands == "aim" else ()), *flight.pop("state")),
+        reset=hooks.reset,
+        observe=hooks.observe,
+        legal=hooks.legal,
+        script=hooks.script,
         scripts=SCRIPTS,
-        command=command,
-        evaluate=judge,
+        command=hooks.command,
+        evaluate=hooks.evaluate,
         periods=periods,
-        parameters=parameters,
+        parameters=tuple(replace(p, default=defaults.get(p.name, p.default)) for p in parameters),
         horizon=round(options.duration_s / (PERIOD_S * periods)),
-        info=INFO,
+        info=info,
         end_reasons=END_REASONS,
         scratch=PILOT_SCRATCH if network is None else (*PILOT_SCRATCH, *INNER_LOOP_SCRATCH),
         world=network,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm
 
 GRAVITY_MPS2 = 9.80665
@@ -122,3 +123,20 @@ def line_of_sight_rate(ego, other):
 def energy_height_m(body):
     """Specific energy as a height, h + V^2 / (2 g), m: how high the speed would carry the aircraft without loss."""
     return body.altitude_m + body.true_airspeed_mps * body.true_airspeed_mps / (2.0 * GRAVITY_MPS2)
+
+
+def closest_pass_m(n, e, d, end_n, end_e, end_d):
+    """Smallest distance of two points that both move straight at constant speed.
+
+    Args:
+        n: North of one from the other at the start, m; then east and down.
+        e: East.
+        d: Down.
+        end_n: The same at the end.
+        end_e: East.
+        end_d: Down.
+    """
+    vn, ve, vd = end_n - n, end_e - e, end_d - d
+    square = vn * vn + ve * ve + vd * vd
+    share = clip(-(n * vn + e * ve + d * vd) / square, 0.0, 1.0) if square > 0.0 else 0.0
+    return norm(n + share * vn, e + share * ve, d + share * vd)

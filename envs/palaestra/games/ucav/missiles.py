@@ -29,10 +29,11 @@ import math
 import numpy as np
 
 from palaestra.game import Field, Parameter
-from palaestra.games.ucav.body import PERIOD_S
+from palaestra.games.ucav.body import PERIOD_S, RED
 from palaestra.games.ucav.geometry import (
     CLOSEST_M,
     GRAVITY_MPS2,
+    closest_pass_m,
     rotate_to_body,
     rotate_to_earth,
 )
@@ -55,11 +56,13 @@ SUSTAIN_KGPS, SUSTAIN_S = 1.5, 4.0
 EXHAUST_MPS = 230.0 * GRAVITY_MPS2
 """Specific impulse of 230 s: solid double-base propellants have 220 to 250 s (Sutton, Rocket Propulsion Elements, 7th
 ed., table 12-1); LAG's has 120 s."""
-DRAG = 0.4
-"""Drag coefficient of the missile that flies straight: LAG's."""
+DRAG = 0.7
+"""Drag coefficient of a missile that flies straight. By the formulas of Fleeman (Tactical Missile Design, 2nd ed., ch.
+2) a body of 23 diameters with a nose of 1.5 has 0.18 by friction, 0.13 at its base and 0.3 by waves at Mach 2 and 5 km;
+0.1 for the fins is ours. LAG's missile has 0.4."""
 LIFT_AREA_M2 = 0.5 * math.pi * SPAN_M * SPAN_M
-"""Lift by dynamic pressure and angle of attack, m^2/rad: a slender wing of that span (Jones, NACA Report 835, 1946). The
-drag of the lift is lift times angle of attack."""
+"""Lift by dynamic pressure and angle of attack, m^2/rad: a slender wing of that span (Jones, NACA Report 835, 1946).
+The drag of the lift is lift times angle of attack."""
 MOST_ATTACK_RAD = math.radians(25.0)
 """Largest angle of attack. Ours."""
 MOST_LIFT_MPS2 = 30.0 * GRAVITY_MPS2
@@ -69,10 +72,10 @@ NAVIGATION = 4.0
 LIFE_S, SLOWEST_MPS = 60.0, 150.0
 """Time of flight and speed at which a missile destroys itself: LAG's."""
 SEA_LEVEL_KGPM3, LAPSE_PER_M, DENSITY_EXPONENT = 1.225, 2.25577e-5, 4.25588
-"""Density of the air, ICAO standard atmosphere up to 11 km, the highest that a missile is expected: rho0 (1 - L h)^n."""
+"""Density of the air, rho0 (1 - L h)^n: ICAO standard atmosphere up to 11 km, higher than fights go."""
 
 FREE, GUIDED, LOST, HIT, GONE = range(5)
-"""Values of ``missile.status``: not launched, follows its target, flies on without it, has hit, has destroyed itself."""
+"""Values of ``missile.status``: not launched, follows its target, flies on without it, has hit, destroyed itself."""
 
 MISSILE = np.dtype(
     [
@@ -94,14 +97,15 @@ MISSILE = np.dtype(
 """A missile; all zero is one that was not launched."""
 
 MISSILE_PARAMETERS = (
-    Parameter("missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft"),
+    Parameter("red_missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft of red"),
+    Parameter("blue_missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft of blue"),
     Parameter("missile_damage", 1.0, 0.0, 1.0, "1", "health that a missile takes"),
     Parameter("lethal_m", 8.0, 0.1, 100.0, "m", "miss distance within which a missile hits"),
     Parameter("seeker_deg", 40.0, 1.0, 90.0, "deg", "angle off its velocity up to which a missile sees its target"),
     Parameter("seeker_rear_m", 10_000.0, 100.0, 1e5, "m", "range at which it sees a target from right behind"),
-    Parameter("seeker_front_m", 2000.0, 100.0, 1e5, "m", "range at which it sees a target from the side and ahead"),
+    Parameter("seeker_front_m", 1000.0, 100.0, 1e5, "m", "range at which it sees a target from the side and ahead"),
     Parameter("launch_deg", 30.0, 1.0, 90.0, "deg", "angle off the nose up to which a missile can be launched"),
-    Parameter("launch_near_m", 500.0, 0.0, 1e5, "m", "smallest range of a launch"),
+    Parameter("launch_near_m", 1000.0, 0.0, 1e5, "m", "smallest range of a launch"),
     Parameter("launch_far_m", 5000.0, 0.0, 1e5, "m", "largest range of a launch"),
 )
 
@@ -156,7 +160,7 @@ def fly(missile, past_m, target, p):
             end_n = n + step_n - (missile.north_m - old_n)
             end_e = e + step_e - (missile.east_m - old_e)
             end_d = d + step_d + (missile.altitude_m - old_up)
-            missile.closest_m = min(missile.closest_m, closest_approach_m(n, e, d, end_n, end_e, end_d))
+            missile.closest_m = min(missile.closest_m, closest_pass_m(n, e, d, end_n, end_e, end_d))
             if missile.closest_m <= p.lethal_m:
                 missile.status = HIT
             elif is_spent(missile, norm(end_n, end_e, end_d) > distance, p.floor_m):
@@ -236,23 +240,6 @@ def slowed(speed, drag_per_m, drag_of_lift, seconds):
     return max(speed / (1.0 + drag_per_m * speed * seconds) - drag_of_lift * seconds, 1.0)
 
 
-def closest_approach_m(n, e, d, end_n, end_e, end_d):
-    """Smallest distance of two points that both move straight at constant speed.
-
-    Args:
-        n: North of one from the other at the start, m; then east and down.
-        e: East.
-        d: Down.
-        end_n: The same at the end.
-        end_e: East.
-        end_d: Down.
-    """
-    vn, ve, vd = end_n - n, end_e - e, end_d - d
-    square = vn * vn + ve * ve + vd * vd
-    share = clip(-(n * vn + e * ve + d * vd) / square, 0.0, 1.0) if square > 0.0 else 0.0
-    return norm(n + share * vn, e + share * ve, d + share * vd)
-
-
 def is_spent(missile, opening, floor_m):
     """Whether a missile destroys itself: too old, too slow, too low, or burnt out and falling behind its target."""
     return (
@@ -292,7 +279,8 @@ def sees(missile, n, e, d, cosine, p):
 
 def arm(s, slot):
     """Loads an aircraft, when a match starts."""
-    s.ammunition[slot] = int(s.parameters.missiles)
+    p = s.parameters
+    s.ammunition[slot] = int(p.red_missiles if s.team[slot] == RED else p.blue_missiles)
 
 
 def may_launch(s, shooter, target):
@@ -344,7 +332,7 @@ def start_missile(missile, north_m, east_m, altitude_m, shooter, target):
 
 
 def time_to_go_s(missile, body):
-    """Range by closing speed, s, at most 60 and that for a missile that does not close, as its target's pilot sees it."""
+    """Range by closing speed, s, at most 60; 60 for a missile that does not come closer."""
     n, e, d = missile.north_m - body.north_m, missile.east_m - body.east_m, body.altitude_m - missile.altitude_m
     distance = max(norm(n, e, d), CLOSEST_M)
     closing = closing_mps(missile, body)

@@ -59,15 +59,15 @@ As in the dogfight: a kill, a crash, an overload, a collision, and 40 s (`durati
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from palaestra.game import Game, with_options
-from palaestra.games.ucav.dogfight import DOGFIGHT_OPTIONS, PARAMETERS, build, duration_option
+from palaestra.games.ucav.dogfight import DOGFIGHT_OPTIONS, build, duration_option
 from palaestra.games.ucav.starts import OFFENSIVE
 
 DEFAULTS = {
     "blue_gun": 0.0,
+    "blue_missiles": 0.0,
     "arena_drain": 0.0,
     "start": OFFENSIVE,
     "neutral_weight": 1.0,
@@ -81,5 +81,4 @@ DURATION_S = 40.0
 @with_options(*DOGFIGHT_OPTIONS, duration_option(DURATION_S))
 def game(options: Any) -> Game:
     """The rules of `palaestra/UcavPursuit-v2`; errors as of `palaestra.games.ucav.dogfight.build`."""
-    parameters = tuple(replace(p, default=DEFAULTS.get(p.name, p.default)) for p in PARAMETERS)
-    return build(options, "UcavPursuit", parameters, "weave", symmetric_teams=False)
+    return build(options, "UcavPursuit", DEFAULTS, "weave", symmetric_teams=False)

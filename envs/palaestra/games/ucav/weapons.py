@@ -10,9 +10,7 @@ import math
 
 from palaestra.game import Field, Parameter
 from palaestra.games.ucav.body import COUNT, PERIOD_S, RED
-from palaestra.games.ucav.geometry import antenna_train_angle_rad, aspect_angle_rad, distance_m
-from palaestra.kernels.scalars import clip
-from palaestra.kernels.vectors import norm
+from palaestra.games.ucav.geometry import antenna_train_angle_rad, aspect_angle_rad, closest_pass_m, distance_m
 
 GUN_NEAR_M, GUN_FAR_M = 152.4, 914.4
 """Range window of the gun, m: the contest's 500 ft and 3000 ft."""
@@ -73,6 +71,11 @@ def fire(s, shooter, target):
 
     A match record has one `in_gun` and one `in_funnel` for each shooter, so a shooter may have one target in a period.
     """
+    return shoot(s, shooter, target, True)
+
+
+def shoot(s, shooter, target, firing):
+    """The same of a gun that fires or not: one that does not hurts nobody, and shows all the same what it would hit."""
     range_m = distance_m(s.body[shooter], s.body[target])
     angle = antenna_train_angle_rad(s.body[shooter], s.body[target])
     in_range = GUN_NEAR_M <= range_m <= GUN_FAR_M
@@ -88,6 +91,7 @@ def fire(s, shooter, target):
         s.info.opportunity_seconds[shooter] += PERIOD_S
     if hits:
         s.info.cone_seconds[shooter] += PERIOD_S
+    if hits and firing:
         armed = s.parameters.red_gun if s.team[shooter] == RED else s.parameters.blue_gun
         lost = min(s.health[target], armed * damage_rate(s, range_m) * PERIOD_S)
         s.health[target] -= lost
@@ -108,9 +112,4 @@ def closest_approach_m(s, one, two):
     """Smallest distance of two aircraft in the last period, m: both fly straight from `past_m` to where they are."""
     a, b, past = s.body[one], s.body[two], s.past_m
     x, y, z = past[two, 0] - past[one, 0], past[two, 1] - past[one, 1], past[two, 2] - past[one, 2]
-    dx = b.north_m - a.north_m - x
-    dy = b.east_m - a.east_m - y
-    dz = b.altitude_m - a.altitude_m - z
-    square = dx * dx + dy * dy + dz * dz
-    share = clip(-(x * dx + y * dy + z * dz) / square, 0.0, 1.0) if square > 0.0 else 0.0
-    return norm(x + share * dx, y + share * dy, z + share * dz)
+    return closest_pass_m(x, y, z, b.north_m - a.north_m, b.east_m - a.east_m, b.altitude_m - a.altitude_m)
