@@ -435,7 +435,7 @@ def test_a_missile_hits_its_target_and_takes_its_health():
     assert not over
     assert 20 < decisions < 60
     assert match.why(3) == "kill"
-    assert match.s.info.missile_hits[:4].tolist() == match.s.info.launches[:4].tolist() == [1, 0, 0, 0]
+    assert match.s.info.missile_hits[:4].tolist() == match.s.info.missiles_launched[:4].tolist() == [1, 0, 0, 0]
     assert match.s.info.missile_damage[0] == 1.0
     assert match.rewards.tolist() == [0.5, 0.5, -0.5, -0.5]
 
@@ -445,7 +445,7 @@ def test_a_missile_destroys_itself_when_its_target_has_left():
     match.actions.pilot[0].launch = 2
     move(match)
     match.actions.pilot[0].launch = 0
-    assert match.see()[0].opponents["followed"][:2].tolist() == [0.0, 1.0]
+    assert match.see()[0].opponents["missile_flies"][:2].tolist() == [0.0, 1.0]
     match.s.alive[3] = 0
     move(match)
     assert match.s.missiles[0].status == missiles.GONE
@@ -467,7 +467,7 @@ def test_pilots_are_warned_and_critics_count():
     move(match)
     seen = match.see()
     assert seen["warning"][:4].tolist() == [[0, 0], [0, 0], [0, 0], [1, 0]]
-    assert seen["ammunition"][:4].tolist() == [1, 2, 2, 2]
+    assert seen["missiles_left"][:4].tolist() == [1, 2, 2, 2]
     state = np.ones(match.game.global_state_size, np.float32)
     match.game.global_state(match.s, match.game.world, state)
     assert state[:-1].reshape(4, -1)[:, -2:].tolist() == [[1, 0], [2, 0], [2, 0], [2, 1]]
@@ -487,7 +487,7 @@ def test_in_macros_a_missile_is_launched_once():
     for _ in range(5):
         match.game.command(match.s, match.game.world, match.actions, match.scratch)
         match.s.periods += 1
-    assert match.s.info.launches[0] == 1
+    assert match.s.info.missiles_launched[0] == 1
 
 
 def test_scripts_launch_at_their_target_when_no_missile_follows_it():

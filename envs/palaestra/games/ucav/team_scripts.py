@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from palaestra.games.ucav.aiming import wish_aim_earth
+from palaestra.games.ucav.armament import is_good_shot
 from palaestra.games.ucav.body import PERIOD_S, RED
 from palaestra.games.ucav.geometry import antenna_train_angle_rad, aspect_angle_rad, distance_m, relative_position
 from palaestra.games.ucav.macros import MACRO_S
@@ -77,7 +78,8 @@ def script_macro_missiles(s, world, slot, which, actions, scratch):
 def shot_at(s, world, slot, which, scratch):
     """The launch that a script chooses: at its target, unless a missile of the own team follows that one."""
     target = scratch.target[slot]
-    if which == HOLD or is_followed(s, target) or not may_launch(s, slot, target):
+    good = which != HOLD and is_good_shot(s.body[slot], s.body[target])
+    if not good or is_followed(s, target) or not may_launch(s, slot, target):
         return 0
     return 1 + target - (world.red if s.team[slot] == RED else 0)
 
