@@ -145,7 +145,7 @@ ANTICIPATION_S = 0.3
 """How far ahead the turn of the line of sight is expected, s: the nose follows the stick that late."""
 OFFENSIVE_RAD = math.radians(100.0)
 """Aspect angle, rad, within which the expert is offensive."""
-EXPERT_RANGE_M, EXPERT_SPEED_MPS = 1000.0, 200.0
+EXPERT_RANGE_M, EXPERT_SPEED_MPS = 600.0, 200.0
 """Range that the expert keeps behind the other, m, and its speed in an offensive turn, m/s: slow turns are tight."""
 WIDE, WIDE_FROM_M = 0.12, 2300.0
 """How far beside the other, per range, the expert passes, and from where on, m: room to turn in."""
@@ -159,10 +159,10 @@ LOOP_G, LOOP_SLANT_RAD, LOOP_PATHS_RAD = 6.0, 0.9, (0.5, 1.2)
 SLOW_MPS = 160.0
 """Speed below which `vertical` climbs no more, m/s."""
 
-BLIND_S, MISSEEN_RAD, SPARED_G = 1.0, 0.15, 4.5
+BLIND_S, MISSEEN_RAD, SPARED_G = 0.5, 0.03, 3.0
 """A pilot of strength 0: time between two looks at the other, s, by how much it mistakes its place, rad, g unused."""
 
-BREAK_OFF_S = (1.7, 1.7, 1.7, 1.7, 1.7, 1.7, 1.7, 1.7, 1.45, 1.25, 1.2)
+BREAK_OFF_S = (1.8, 1.8, 1.8, 1.8, 1.8, 1.8, 1.8, 1.8, 1.5, 1.28, 1.2)
 """How long before a collision each script breaks off, s. Below 1.2 s the break comes too late against one that does
 the same."""
 MISS_M, AWAY_G = 40.0, 8.0
@@ -250,7 +250,7 @@ def decide(s, slot, opponent, which, interval_s, scratch):
     elif which == PURE_FAST:
         pursue(m, me, other, 0.0, 0.0, FULL_SPEED_MPS)
     elif which == PURE:
-        pursue(m, me, other, 0.0, 0.0, CORNER_SPEED_MPS)
+        pursue(m, me, other, 0.0, 0.0, chasing_speed_mps(me, other))
     elif which == LAG:
         pursue(m, me, other, -LEAD_S, 0.0, chasing_speed_mps(me, other))
     elif which == LEAD:
