@@ -372,7 +372,7 @@ def game(options: Any) -> Game:
         horizon=round(DURATION_S / PERIOD_S),
         info=INFO,
         end_reasons=END_REASONS,
-        render="palaestra.games.ucav.render_flight:draw_track",
+        render="palaestra.games.ucav.render_flight:draw_evade",
         render_fps=1.0 / PERIOD_S,
         **flight,
     )
