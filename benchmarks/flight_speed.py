@@ -23,6 +23,7 @@ from palaestra.game import TERMINATED, Field, Game, Role, uniform, with_options
 from palaestra.games.ucav.body import BODY
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, PHYSICS_HZ, flight_of_game, frames_in_a_period
 from palaestra.games.ucav.inner_loop import STICK
+from palaestra.games.ucav.missiles import GUIDED
 
 DOGFIGHT, TRACK = "palaestra/UcavDogfight-v2", "palaestra/UcavTrack-v2"
 FLIGHT, FLIGHT_GAME = "palaestra-bench/Flight-v0", "flight_speed:game"
@@ -38,6 +39,17 @@ FIGHTS: tuple[tuple[str, dict[str, Any], float], ...] = (
     ("1v1 by macros over the bundled network", {"commands": "macro", "inner_loop": "ppo"}, 20.0),
 )
 """What is played, keywords, and the bar of the compiled batch over JSBSim's."""
+TEAM, TEAM_LANES = "palaestra/UcavTeam-4v4-v0", 256
+TEAM_CYCLE, MISSILE_CYCLE, MISSILE_MPS = 200, 10, 500.0
+"""Decisions after which team fights begin anew, and each aircraft has a missile in flight again; speed of these."""
+LONG_SIGHTED = {"seeker_deg": 90.0, "seeker_rear_m": 1e5, "seeker_front_m": 1e5, "lethal_m": 0.1, "missile_damage": 0.0}
+"""Parameters with which missiles follow whom they are launched at, and nobody is lost by them."""
+TEAM_FIGHTS: tuple[tuple[str, dict[str, Any], float], ...] = (
+    ("all by the caller, guns", {}, 120e3),
+    ("all by the caller, a missile of each in flight", {"weapons": "both", **LONG_SIGHTED}, 80e3),
+    ("the script sort on one side, guns", {"opponents": {"blue": "sort"}}, 50e3),
+)
+"""What is played, keywords, and the bar: decisions of single aircraft in a second on one thread."""
 THREADS_BAR, WORKERS_BAR, SINGLE_BAR = 1.7, 1.6, 8.0
 RESET_BAR_US = 20.0
 RESTORE_LANES, RESTORE_DECISIONS, RESTORE_BAR_MS = 64, 300, 1.0
@@ -185,6 +197,62 @@ def decisions(report_progress: ReportProgress) -> list[Measurement]:
             what = f"{about}, compiled batch of {lanes} over JSBSim's of {JSBSIM_LANES}"
             measurements.append(Measurement("", what, theirs.ns / ours.ns, bar, True, note))
     return measurements
+
+
+def teams(report_progress: ReportProgress) -> list[Measurement]:
+    """Decisions of aircraft in fights of four against four, by the CPU time of one thread."""
+    fights = timed(*(fought(**keywords) for _, keywords, _ in TEAM_FIGHTS), rounds=3, round_s=3.0)
+    return [
+        Measurement(
+            "", f"UCAV 4v4, {about}, aircraft-decisions/s", 1e9 / fight.ns, bar, True, f"us each: {fight.ns / 1e3:.2f}"
+        )
+        for (about, _, bar), fight in zip(TEAM_FIGHTS, fights, strict=True)
+    ]
+
+
+def fought(**keywords: Any) -> Benchmark:
+    """A batch of team fights; its size is the number of aircraft in them, on average over `TEAM_CYCLE` decisions."""
+    sim: Any = registry.make_batch(TEAM, TEAM_LANES, **keywords)
+    actions, pool, count = sim.actions, noise((TEAM_LANES, len(sim.game.agents), len(STICK)), 0.2), [0]
+
+    def call() -> None:
+        if count[0] % TEAM_CYCLE == 0:
+            sim.reset(seed=0)
+        if "missiles" in sim.states.dtype.names and count[0] % MISSILE_CYCLE == 0:
+            put_missiles(sim.states)
+        stick = pool[count[0] % POOL]
+        if actions.dtype.names is None:
+            actions[...] = stick
+        else:  # with missiles an action has fields
+            for k, field in enumerate(STICK):
+                actions[field.name] = stick[..., k]
+        count[0] += 1
+        sim.step()
+
+    aircraft = 0
+    for _ in range(TEAM_CYCLE):
+        call()
+        aircraft += int(sim.alive.sum())
+    return Benchmark(TEAM, call, aircraft / TEAM_CYCLE, sim.close)
+
+
+def put_missiles(states: np.ndarray) -> None:
+    """Lets a missile of each aircraft fly at the opponent of the same number."""
+    bodies = states["body"]
+    slots = np.arange(bodies.shape[1])
+    missiles = states["missiles"][:, :: states["missiles"].shape[1] // len(slots)]
+    missiles["shooter"], missiles["target"] = slots, (slots + len(slots) // 2) % len(slots)
+    missiles["status"], missiles["flight_s"], missiles["closest_m"] = GUIDED, 0.0, 1e9
+    for name in ("north_m", "east_m", "altitude_m"):
+        missiles[name] = bodies[name]
+    ways = (
+        np.stack([bodies[name] for name in ("north_m", "east_m", "altitude_m")])
+        * np.array([1.0, 1.0, -1.0])[:, None, None]
+    )
+    ways = ways[:, :, missiles["target"][0]] - ways
+    ways *= MISSILE_MPS / np.maximum(np.sqrt((ways * ways).sum(0)), 1.0)
+    for axis, speeds in zip(("north", "east", "down"), ways, strict=True):
+        missiles[f"velocity_{axis}_mps"] = speeds
 
 
 def threads(report_progress: ReportProgress) -> list[Measurement]:

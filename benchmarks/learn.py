@@ -14,6 +14,7 @@
     python benchmarks/learn.py poisson     # ordered discrete actions: see `learning.poisson_figures`
     python benchmarks/learn.py humanoid    # of these, the longest one, which `poisson` leaves out
     python benchmarks/learn.py nvif        # messages of neighbours: see `learning.nvif_figures`
+    python benchmarks/learn.py ucav        # a pilot that hunts: see `learning.ucav_pursuit_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -41,6 +42,7 @@ from learning import (
     team_figures,
     text_figures,
     tracking_figures,
+    ucav_pursuit_figures,
 )
 from learning.figures import FigureArgs
 from palaestra.cli.typed_arguments import read_arguments
@@ -74,6 +76,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "poisson_modes": poisson_figures.poisson_modes,
     "humanoid": poisson_figures.humanoid,
     **{f"nvif_{group}": partial(nvif_figures.nvif_figure, group) for group in nvif_figures.GROUPS},
+    "ucav_pursuit": ucav_pursuit_figures.pursuit_figure,
+    "ucav_first_hour": ucav_pursuit_figures.first_hour,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -93,6 +97,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "seqwm_modes": seqwm_figures.draw_modes,
     **{name: partial(poisson_figures.draw, name) for name in poisson_figures.PICTURED},
     **{f"nvif_{group}": partial(nvif_figures.draw_nvif, group) for group in nvif_figures.GROUPS},
+    "ucav_pursuit": ucav_pursuit_figures.draw_pursuit,
+    "ucav_first_hour": ucav_pursuit_figures.draw_first_hour,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -272,6 +272,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zv": (grid_speed.starts, "GridBattle, first use, CPU s", grid_speed.FIRST_USE[grid_speed.BATTLE], False),
     "zw": (grid_speed.threads, "GridBattle, two threads, speed-up", grid_speed.THREADS_BAR, True),
     "zx": (grid_speed.matches, "GridBattle, matches of scripts", grid_speed.MIRRORED_BAR, False),
+    "zy": (flight_speed.teams, "UCAV 4v4, aircraft-decisions a second", flight_speed.TEAM_FIGHTS[0][2], True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

@@ -1,7 +1,6 @@
-"""The demo: a scripted hunter with a trained inner loop, and recordings of its matches; or games of other families.
+"""The demo: a trained pilot of an F-16, and recordings of its matches; or games of other families.
 
-A scripted hunter commands bank, climb and speed twice a second. The network trained by
-`palaestra_baselines.ppo_tracking` moves stick and throttle of both F-16s. The hunter fights a target that turns and one
+The pilot that `palaestra_baselines.ucav_pursuit` trained moves stick and throttle. It hunts a target that turns and one
 that weaves. The demo prints a table of kills and writes, for each target, one match as a page for a browser, a flight
 recording for Tacview, an animation and a page of plots::
 
@@ -22,18 +21,17 @@ from typing import Any
 import numpy as np
 
 import palaestra
+import palaestra_assets
 from palaestra import replay
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.files import write_atomically
+from palaestra.core.run.opponents import player_name
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.game import Game
 from palaestra.games.ucav.acmi import write_acmi
 from palaestra.games.ucav.flightplot import film, plot_flight
-from palaestra.games.ucav.geometry import GRAVITY_MPS2
-from palaestra.games.ucav.macros import FLIGHT_PATH_SPAN_RAD, ROLL_SPAN_RAD, SPEED_HIGH_MPS, SPEED_LOW_MPS
-from palaestra.games.ucav.sight import NEAR_UNIT_M, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra.replay import to_html
 from palaestra.replay.export import gif_speed, write_gif
 from palaestra_baselines import family_demo, skirmish_demo
@@ -61,10 +59,8 @@ class Args:
         out: Folder for the recordings; made if it is not there.
         matches: Matches against each target (16 by default), of each battle (256) or of another game (64).
         seed: Number of the run; other numbers give other matches.
-        red: Skirmish: script or file of a policy that plays red in all battles; the bundled players if empty.
-        inner_loop: Dogfight: stick controller: ``ppo`` (the bundled network), ``pid``, or the .safetensors file of a
-            trained network.
-        cone_half_angle_deg: Dogfight: half-angle of the gun's cone; 3 deg is the widest of the contest's schedule.
+        red: Dogfight, skirmish: script or file of a policy that plays red; the bundled players if empty.
+        cone_half_angle_deg: Dogfight: half-angle of the gun's cone; that of contests is 1 deg.
         workers: Dogfight: processes that fly; 0 is this one, which is faster up to about a hundred matches.
         quiet: Print the result only.
     """
@@ -74,8 +70,7 @@ class Args:
     matches: int | None = None
     seed: int = 0
     red: str = ""
-    inner_loop: str = "ppo"
-    cone_half_angle_deg: float = 3.0
+    cone_half_angle_deg: float = 1.0
     workers: int = 0
     quiet: bool = False
 
@@ -102,88 +97,14 @@ class Hunt:
     losses: int
 
 
-class Hunter:
-    """Banks to turn onto the target and climbs to its height: pure pursuit at gun range, lead or lag before.
-
-    With the target at azimuth a and elevation e from the nose in the level frame, and the line of sight turning at
-    (a', e'), the course is to turn at ``a' + TURN_GAIN a`` and the nose to rise by ``CLIMB_GAIN e + CLIMB_LEAD_S e'``.
-    A course that turns at rate w at airspeed V needs the bank atan(V w / g), g being reduced or increased by the
-    vertical acceleration.
-
-    Attributes:
-        memory_size: 0, it remembers nothing.
-    """
-
-    memory_size = 0
-    TURN_GAIN, CLIMB_GAIN, CLIMB_LEAD_S = 1.6, 1.5, 0.5
-    STEEPEST_BANK_RAD, STEEPEST_PATH_RAD = np.radians(84.0), np.radians(40.0)
-    FASTEST_CLIMB_RADPS = 0.15
-    BEHIND_RAD = np.radians(70.0)  # aspect angle within which the hunter is behind the target
-    GUN_M, LEAD_S, LAG_S = 900.0, 1.0, 0.5  # from twice the gun's range on it aims ahead of the target, or behind it
-    KEPT_RANGE_M, CLOSURE_GAIN = 400.0, 0.08
-    TURNING_MPS, TRANSIT_MPS = 250.0, 300.0
-    LOW_M, LOW_PATH_RAD = 700.0, 0.1
-
-    def __init__(self, game: Game) -> None:
-        """Finds the columns of the observation."""
-        self.columns: dict[str, slice] = {}
-        start = 0
-        for f in game.roles[0].observation:
-            self.columns[f.name] = slice(start, start + f.size)
-            start += f.size
-
-    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
-        """Macros ``[n, 1, 3]``; see `palaestra.core.run.opponents.Opponent`."""
-        seen = {name: observations[:, 0, columns].astype(np.float64) for name, columns in self.columns.items()}
-        speed = seen["airspeed"][:, 0] * SPEED_UNIT_MPS
-        path = np.arcsin(np.clip(seen["climb_rate"][:, 0] * SPEED_UNIT_MPS / np.maximum(speed, 50.0), -1.0, 1.0))
-        pitch = np.arctan2(*seen["pitch"].T)
-        distance, behind = seen["range"][:, 0] * RANGE_UNIT_M, seen["aspect_angle"][:, 0] < self.BEHIND_RAD
-        far = np.clip(distance / self.GUN_M - 1.0, 0.0, 1.0) * np.where(behind, self.LEAD_S, -self.LAG_S)
-        target_velocity = (seen["relative_velocity"] + seen["velocity"]) * SPEED_UNIT_MPS
-        x, y, z = level(seen, seen["relative_position"] * RANGE_UNIT_M + far[:, None] * target_velocity)
-        azimuth, climb = np.arctan2(y, x), np.arctan2(-z, np.hypot(x, y)) - pitch
-        _, climb_rate, turn_rate = level(seen, seen["sight_rate"])
-        rate = turn_rate + self.TURN_GAIN * azimuth
-        rise = np.clip(self.CLIMB_GAIN * climb + climb_rate, -self.FASTEST_CLIMB_RADPS, self.FASTEST_CLIMB_RADPS)
-        lift = np.maximum(GRAVITY_MPS2 * np.cos(path) + speed * rise, 0.3 * GRAVITY_MPS2)
-        bank = np.clip(np.arctan2(speed * rate * np.cos(path), lift), -self.STEEPEST_BANK_RAD, self.STEEPEST_BANK_RAD)
-        wanted = path + self.CLIMB_GAIN * climb + self.CLIMB_LEAD_S * climb_rate
-        height = seen["height_over_floor"][:, 0] * NEAR_UNIT_M
-        low = height < self.LOW_M + 4.0 * speed * np.maximum(-path, 0.0)
-        wanted = np.where(low, np.maximum(wanted, self.LOW_PATH_RAD), wanted)
-        return macro(bank, np.clip(wanted, -self.STEEPEST_PATH_RAD, self.STEEPEST_PATH_RAD), self._speed(seen, behind))
-
-    def _speed(self, seen: dict[str, np.ndarray], behind: np.ndarray) -> np.ndarray:
-        """Behind the target its own speed and what closes the distance, else the one that turns best."""
-        distance = seen["range"][:, 0] * RANGE_UNIT_M
-        closure = np.clip(self.CLOSURE_GAIN * (distance - self.KEPT_RANGE_M), -60.0, 100.0)
-        other = np.where(distance < 2500.0, self.TURNING_MPS, self.TRANSIT_MPS)
-        return np.where(behind, seen["other_airspeed"][:, 0] * SPEED_UNIT_MPS + closure, other)
-
-
-def level(seen: dict[str, np.ndarray], vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors from body axes to the level frame of the nose's heading: ahead, right, down."""
-    (sin_roll, cos_roll), (sin_pitch, cos_pitch) = seen["roll"].T, seen["pitch"].T
-    x, y, z = vectors.T
-    down = sin_roll * y + cos_roll * z
-    return cos_pitch * x + sin_pitch * down, cos_roll * y - sin_roll * z, cos_pitch * down - sin_pitch * x
-
-
-def macro(roll_rad: np.ndarray, flight_path_rad: np.ndarray, speed_mps: np.ndarray) -> np.ndarray:
-    """The action ``[n, 1, 3]`` of roll, flight path and airspeed."""
-    speed = 2.0 * (speed_mps - SPEED_LOW_MPS) / (SPEED_HIGH_MPS - SPEED_LOW_MPS) - 1.0
-    scaled = np.stack([roll_rad / ROLL_SPAN_RAD, flight_path_rad / FLIGHT_PATH_SPAN_RAD, speed], axis=-1)
-    return np.clip(scaled, -1.0, 1.0)[:, None]
+def pilot(args: Args) -> str:
+    """Script or file that flies red."""
+    return args.red or str(palaestra_assets.path("weights/ucav_pursuit.safetensors"))
 
 
 def rules(args: Args) -> dict[str, Any]:
     """Keywords of the game."""
-    return {
-        "commands": "macro",
-        "inner_loop": args.inner_loop,
-        "cone_half_angle_deg": args.cone_half_angle_deg,
-    }
+    return {"start": "mix", "duration_s": 200.0, "cone_half_angle_deg": args.cone_half_angle_deg}
 
 
 def hunt(args: Args, target: str) -> Hunt:
@@ -193,10 +114,9 @@ def hunt(args: Args, target: str) -> Hunt:
         args.count,
         autoreset_mode="off",
         workers=args.workers,
-        opponents={"blue": target},
+        opponents={"red": pilot(args), "blue": target},
         **rules(args),
     )
-    sim.set_opponent("red", Hunter(sim.game))
     with Progress("matches", args.count, title=f"hunting {target}", quiet=args.quiet) as progress:
         sim.reset(seed=args.seed << 32)
         history = [sim.states.copy()]
@@ -224,9 +144,9 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     number = best_match(hunt)
     records, stem = hunt.records[number], args.out / target
     html, acmi, page, picture = (stem.with_suffix(f".{kind}") for kind in ("html", "acmi", "png", "gif"))
-    players = {"red": Hunter(hunt.game), "blue": target}
+    players = {"red": pilot(args), "blue": target}
     to_html(replay.record(ENV_ID, players, seed=(args.seed << 32) + number, **rules(args)), html)
-    title = f"{args.inner_loop} inner loop, hunting {target}"
+    title = f"{player_name(pilot(args))} hunts {target}"
     write_acmi(acmi, hunt.game, records, title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
@@ -240,7 +160,7 @@ def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
     """The result as a table of text."""
     cone = f"gun cone of {args.cone_half_angle_deg:g} deg half-angle"
     lines = [
-        f"A rule commands, the {args.inner_loop} inner loop flies; {cone}",
+        f"{player_name(pilot(args))} flies; {cone}",
         f"{'target':12s}{'matches':>8s}{'kills':>7s}{'share':>7s}  {'95 % interval':15s}{'lost':>5s}{'kill at':>13s}",
     ]
     for target, result in hunts.items():

@@ -43,7 +43,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper,
 from palaestra import registry
 from palaestra.adapters.sb3 import as_vec_env
 from palaestra.console import find_id
-from palaestra.core.run.snapshot import Snapshot
 from palaestra.evaluation import evaluate
 from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords
@@ -59,7 +58,7 @@ from palaestra_baselines.common.ordered_heads import (
     OrderedPolicy,
 )
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for, read_policy, save_policy
-from palaestra_baselines.common.rollout import check_rules
+from palaestra_baselines.common.rollout import matches_state, restore_matches
 from palaestra_baselines.common.run_folder import WEIGHTS, RunFolder, evaluation_hint, run_command
 from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, LaneArgs, Report, linear_schedule
 
@@ -259,14 +258,7 @@ class Lanes(VecEnvWrapper):
                 found |= {f"{name}mean": rms.mean, f"{name}var": rms.var, f"{name}count": float(rms.count)}
         found["discounted"] = self._normalised.returns
         if self.sim is not None and self.sim.started:
-            snapshot = self.sim.snapshot()
-            found |= {
-                "rules": self.sim.rules,
-                "states": snapshot.states.view(np.uint8).reshape(self.sim.num_envs, -1),
-                "lane_seeds": snapshot.lane_seeds,
-                "memories": snapshot.memories,
-                "engine": snapshot.engine,
-            }
+            found |= matches_state(self.sim)
         return found
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -281,10 +273,7 @@ class Lanes(VecEnvWrapper):
                 rms.mean, rms.var = np.array(state[f"{name}mean"]), np.array(state[f"{name}var"])
                 rms.count = state[f"{name}count"]
         if self.sim is not None and "states" in state:
-            check_rules(self.sim, state["rules"])
-            states = np.ascontiguousarray(state["states"]).view(self.sim.game.state_dtype)[:, 0]
-            arrays = (states, state["lane_seeds"], state["memories"], state["engine"])
-            self.sim.restore(Snapshot(self.sim.game.name, self.sim.rules, *arrays))
+            restore_matches(self.sim, state)
             self._running, self._normalised.returns = np.array(state["running"]), np.array(state["discounted"])
 
 

@@ -7,7 +7,6 @@ import io
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("jsbsim")
@@ -17,7 +16,6 @@ pytest.importorskip("matplotlib")
 
 from replay.test_page import read
 
-import palaestra
 from palaestra import registry
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.game import Family
@@ -26,7 +24,7 @@ from palaestra_baselines import demo
 
 pytestmark = pytest.mark.check
 
-QUICK = ("--matches", "2", "--inner-loop", "pid", "--cone-half-angle-deg", "30", "--quiet")
+QUICK = ("--matches", "2", "--red", "lead_pursuit", "--cone-half-angle-deg", "30", "--quiet")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_every_target_has_a_row_with_its_interval(shown: tuple[Path, str]):
     _, text = shown
-    assert "the pid inner loop flies; gun cone of 30 deg half-angle" in text
+    assert "lead_pursuit flies; gun cone of 30 deg half-angle" in text
     for target in demo.TARGETS:
         row = re.search(rf"^{target} +(\d+) +(\d+) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE)
         assert row is not None
@@ -62,7 +60,7 @@ def test_every_target_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, st
 
 
 def test_a_match_is_recorded_from_its_start_to_its_end():
-    args = demo.Args(matches=2, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True)
+    args = demo.Args(matches=2, red="lead_pursuit", cone_half_angle_deg=30.0, quiet=True)
     result = demo.hunt(args, "level_turn")
     for records, shot in zip(result.records, result.kills, strict=True):
         assert records["steps"].tolist() == list(range(len(records)))
@@ -72,7 +70,7 @@ def test_a_match_is_recorded_from_its_start_to_its_end():
 
 
 def test_the_page_shows_the_match_that_was_chosen(tmp_path: Path):
-    args = demo.Args(matches=2, inner_loop="pid", cone_half_angle_deg=30.0, quiet=True, out=tmp_path, seed=3)
+    args = demo.Args(matches=2, red="lead_pursuit", cone_half_angle_deg=30.0, quiet=True, out=tmp_path, seed=3)
     result = demo.hunt(args, "weave")
     page, *_ = demo.record(args, "weave", result)
     header, _ = read(page.read_text(encoding="utf-8"))
@@ -112,25 +110,6 @@ def test_a_game_without_scripts_is_refused(tmp_path: Path):
         demo.main(["--game", "CartPole", "--quiet", "--out", str(tmp_path)])
 
 
-def test_the_hunter_banks_towards_the_target_and_climbs_to_its_height():
-    sim = palaestra.make_batch(demo.ENV_ID, 40, commands="macro", opponents={"blue": "straight"}, autoreset_mode="off")
-    sim.reset(seed=0)
-    seen = sim.observations[:, :1]
-    hunter = demo.Hunter(sim.game)
-    bank, path, _ = hunter.act(seen, None, None, None, None, None)[:, 0].T
-    x, y, z = seen[:, 0, hunter.columns["relative_position"]].T  # wings are level at the start
-    ahead = x > 2.0 * np.abs(y)
-    assert ahead.sum() > 10
-    aside = ahead & (np.abs(y) > 0.1 * x)
-    assert (np.sign(bank[aside]) == np.sign(y[aside])).all()
-    above = ahead & (np.abs(z) > 0.1 * x)
-    assert (np.sign(path[above]) == -np.sign(z[above])).all()
-
-
-def test_vectors_are_turned_into_the_level_frame_by_roll_and_then_pitch():
-    roll, pitch = 0.7, -0.3
-    seen = {"roll": np.array([[np.sin(roll), np.cos(roll)]]), "pitch": np.array([[np.sin(pitch), np.cos(pitch)]])}
-    nose = [part.item() for part in demo.level(seen, np.array([[1.0, 0.0, 0.0]]))]
-    right_wing = [part.item() for part in demo.level(seen, np.array([[0.0, 1.0, 0.0]]))]
-    np.testing.assert_allclose(nose, [np.cos(pitch), 0.0, -np.sin(pitch)], atol=1e-12)
-    np.testing.assert_allclose(right_wing, [np.sin(pitch) * np.sin(roll), np.cos(roll), np.cos(pitch) * np.sin(roll)])
+def test_the_pilot_that_ships_flies_red_unless_another_is_named():
+    assert demo.pilot(demo.Args()).endswith("ucav_pursuit.safetensors")
+    assert demo.pilot(demo.Args(red="expert")) == "expert"

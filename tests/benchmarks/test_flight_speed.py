@@ -29,7 +29,10 @@ def timings(monkeypatch: pytest.MonkeyPatch, *found: Timing) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few lanes, one short round of each."""
-    for name, value in {"LANES": 3, "JSBSIM_LANES": 2, "RESTORE_LANES": 2, "RESTORE_DECISIONS": 3}.items():
+    for name, value in {
+        **{"LANES": 3, "JSBSIM_LANES": 2, "RESTORE_LANES": 2, "RESTORE_DECISIONS": 3},
+        **{"TEAM_LANES": 2, "TEAM_CYCLE": 3},
+    }.items():
         monkeypatch.setattr(flight, name, value)
     monkeypatch.setattr(measure, "WARM_UP_S", 0.0)
     monkeypatch.setattr(flight, "timed", lambda *b, **_: measure.measure(b, rounds=1, round_s=1e-3))
@@ -72,7 +75,7 @@ def test_the_caller_moves_everybody_by_another_action_in_each_call():
 @pytest.mark.slow  # compiles a fight by sticks and one by macros, where they are not in the cache
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
-    ("function", "rows"), [("frames", 2), ("decisions", 6), ("threads", 1), ("singles", 1), ("resets", 2)]
+    ("function", "rows"), [("frames", 2), ("decisions", 6), ("threads", 1), ("singles", 1), ("resets", 2), ("teams", 3)]
 )
 def test_each_measurement_can_be_made(function: str, rows: int):
     found = getattr(flight, function)(lambda note: None)
@@ -151,8 +154,22 @@ def test_a_first_step_is_made_in_a_process_with_caches_of_its_own(tmp_path: Path
         flight.first_step("palaestra/Nothing-v0", tmp_path)
 
 
+@pytest.mark.slow  # compiles a game with missiles, where it is not in the cache
+def test_in_team_fights_most_aircraft_have_a_missile_in_flight(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(flight, "TEAM_LANES", 16)
+    made, make_batch, in_flight = list[Any](), registry.make_batch, list[float]()
+    monkeypatch.setattr(registry, "make_batch", lambda *a, **k: made.append(make_batch(*a, **k)) or made[-1])
+    benchmark = flight.fought(weapons="both", **flight.LONG_SIGHTED)
+    for _ in range(flight.TEAM_CYCLE):
+        benchmark.call()
+        in_flight.append(float((made[0].states["missiles"]["status"] == flight.GUIDED).sum()))
+    benchmark.close()
+    assert 16 * 7 < benchmark.size <= 16 * 8
+    assert np.mean(in_flight) > 0.9 * benchmark.size
+
+
 def test_each_measurement_has_a_letter():
     functions = [flight.frames, flight.workers, flight.resets, flight.decisions, flight.threads, flight.singles]
-    letters = ["f", "g", "h", "zl", "zm", "zn", "zo"]
-    assert [speed.MEASUREMENTS[letter][0] for letter in letters] == [*functions, flight.starts]
+    letters = ["f", "g", "h", "zl", "zm", "zn", "zo", "zy"]
+    assert [speed.MEASUREMENTS[letter][0] for letter in letters] == [*functions, flight.starts, flight.teams]
     assert [letter for letter in speed.MEASUREMENTS if letter in letters] == letters

@@ -1,6 +1,7 @@
 """Opponents: players of the teams that the caller does not play."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,17 @@ def test_a_script_of_some_strength_takes_that_share_of_its_decisions(strength: s
         idle += int((sim.actions["guard"]["effort"][:, 1] == 0.1).sum())  # chance never gives exactly that
     taken = idle / 1280 - 1  # blue is asked in every other decision and idles in those between
     assert taken == share if share in (0.0, 1.0) else abs(taken - share) < 0.04
+
+
+def push_by_strength(s, world, slot, which, actions, scratch):
+    actions.point[slot].thrust[0] = s.strength[slot]
+
+
+def test_a_script_that_reads_its_strength_takes_every_decision_itself():
+    sim = started("chaser:0.25", 8, replace(MELEE, script=push_by_strength))
+    for _ in range(4):
+        sim.step(idle_actions(sim))
+        assert (sim.actions[:, list(MELEE.teams["blue"]), 0] == 0.25).all()
 
 
 def test_strengths_differ_by_lane_and_may_change():

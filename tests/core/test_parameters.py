@@ -111,6 +111,8 @@ def test_a_word_is_no_number():
 def test_readers_see_the_default_and_when_a_change_acts():
     (row,) = table_rows((Parameter("tempo", 1.5, 0, 5, about="of the match", at_start=True),))
     assert row["about"] == "of the match (default 1.5) (a change takes effect at the next match)"
+    (row,) = table_rows((Parameter("bonus", 1.5, 0, 5, about="on the way", shaping=True),))
+    assert row["about"] == "on the way (default 1.5) (0 in evaluations)"
 
 
 def test_what_is_set_before_the_first_reset_acts_in_the_first_match():

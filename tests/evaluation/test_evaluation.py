@@ -22,6 +22,17 @@ palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 palaestra.register(RAID, "games.two_team:game", family="test")
 
 
+SHAPED = "test/ShapedCartPole-v0"
+
+
+def shaped_cartpole():
+    game = registry.make_game(CARTPOLE)[0]
+    return replace(game, parameters=tuple(replace(p, shaping=p.name == "force_n") for p in game.parameters))
+
+
+palaestra.register(SHAPED, shaped_cartpole, family="test")
+
+
 def drift(observations: np.ndarray) -> np.ndarray:
     return np.zeros((*observations.shape[:2], 2))
 
@@ -126,6 +137,7 @@ SYMMETRIC = {
     "TeamPong",
     "TeamPush",
     "UcavDogfight",
+    "UcavTeam",
 }
 
 
@@ -345,3 +357,11 @@ def test_the_return_of_a_team_whose_agents_are_paid_apart_is_their_sum():
         total += sim.rewards
     np.testing.assert_allclose(table.results["return_a"], total.sum(axis=1), rtol=1e-12)
     assert set(table.end_reasons) == {"horizon"}
+
+
+def test_returns_are_without_shaping_unless_it_is_asked_for():
+    plain = evaluate(SHAPED, push_right, matches=6)
+    without, shaped = (evaluate(SHAPED, push_right, matches=6, force_n=newton) for newton in (0.0, 10.0))
+    assert plain.results.tobytes() == without.results.tobytes() != shaped.results.tobytes()
+    assert shaped.results.tobytes() == evaluate(CARTPOLE, push_right, matches=6).results.tobytes()
+    assert palaestra.make_batch(SHAPED).parameters["force_n"].tolist() == [10.0]

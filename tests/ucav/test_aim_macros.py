@@ -43,13 +43,13 @@ class Recorded:
         monkeypatch.setattr(aim_macros, "point", lambda body, wish: None)
         parameters = SimpleNamespace(arena_radius_m=1e6, floor_m=300.0)
         self.s = SimpleNamespace(
-            body=[me, target], pilots=[SimpleNamespace(wish=wish())], autopilots=[None], parameters=parameters
+            body=[me, target], aims=[SimpleNamespace(wish=wish())], autopilots=[None], parameters=parameters
         )
 
     def aim(self, **action: float) -> Any:
         words = {"lead": 0.0, "side": 0.0, "up": 0.0, "speed": 0.0} | action
         aim_macros.fly_aim(self.s, 0, 1, SimpleNamespace(**words))
-        return self.s.pilots[0].wish
+        return self.s.aims[0].wish
 
 
 def direction_deg(wish: Any) -> tuple[float, float]:

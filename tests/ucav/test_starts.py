@@ -29,6 +29,7 @@ def begin(start: str, seed: int, **parameters: float) -> Any:
     for p in GAME.parameters:
         setattr(s.parameters, p.name, (CONTEST | parameters).get(p.name, p.default))
     s.parameters.start = STARTS.index(start)
+    s.team[:], s.alive[:] = GAME.team_index, 1
     s.rng = seed
     with np.errstate(over="ignore"):
         GAME.reset(s, GAME.world)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import palaestra
 from palaestra.core.compile.linker import link, record_view
 from palaestra.game import Game
-from palaestra.games.ucav import shaping, team, team_scripts
+from palaestra.games.ucav import missiles, shaping, team, team_scripts
 from palaestra.games.ucav.body import BLUE, NOT_FLOWN, RED
 
 pytestmark = pytest.mark.jitless
@@ -377,13 +377,128 @@ def test_pilots_see_the_gun_that_hits_them_and_whom_their_own_hits():
 def test_the_state_for_critics_has_a_row_for_each_slot():
     match = Match(FOUR).apart()
     match.s.alive[6] = 0
-    state = np.zeros(FOUR.global_state_size, np.float32)
+    state = np.ones(FOUR.global_state_size, np.float32)
     match.game.global_state(match.s, match.game.world, state)
     rows = state[:-1].reshape(8, -1)
     assert state[-1] == 1.0
     assert rows[:, 0].tolist() == [1, 1, 1, 1, 1, 1, 0, 1]
     assert rows[:, 1].tolist() == [1, 1, 1, 1, -1, -1, 0, -1]
     assert rows[5, 2:].tolist() == pytest.approx([0, 10 / 15, 1, 250 / 340, 0, 0, 0, 1, 0, 1, 0, 1, 1], abs=1e-6)
+
+
+# --------------------------------------------------------------------------------------------------------- missiles
+
+MISSILES, BOTH_ARMS = team.game(red=2, blue=2, weapons="missile"), team.game(red=2, blue=2, weapons="both")
+
+
+def tail_chase(game: Game = MISSILES) -> Match:
+    """red_0 is 1.5 km behind blue_1, both fly north; the others are away."""
+    match = Match(game).apart()
+    match.put(3, 1500.0, 0.0)
+    return match
+
+
+def launches(match: Match) -> np.ndarray:
+    mask: Any = record_view(np.zeros(1, match.game.kernel_mask_dtype))[0]
+    match.game.legal(match.s, match.game.world, mask)
+    return mask.pilot["launch"][: match.count]
+
+
+def move(match: Match) -> bool:
+    """One decision in which the aircraft fly straight; missiles are launched as the actions say."""
+    match.game.command(match.s, match.game.world, match.actions, match.scratch)
+    for body in match.s.body[: match.count]:
+        if body.throttle_command >= 0.0:
+            body.north_m += 0.1 * body.velocity_north_mps
+            body.east_m += 0.1 * body.velocity_east_mps
+    return match.evaluate()
+
+
+def test_a_missile_may_be_launched_at_opponents_in_range_and_cone():
+    match = tail_chase()
+    assert launches(match)[:, :3].tolist() == [[1, 0, 1], [1, 0, 0], [1, 0, 0], [1, 0, 0]]
+    match.s.ammunition[0] = 0
+    assert launches(match)[0, :3].tolist() == [1, 0, 0]
+    assert not launches(match)[:, 3:].any()
+    match.s.ammunition[0], match.s.alive[3] = 1, 0
+    assert launches(match)[0, :3].tolist() == [1, 0, 0]
+
+
+def test_a_missile_hits_its_target_and_takes_its_health():
+    match = tail_chase()
+    match.actions.pilot[0].launch = 2
+    over, decisions = move(match), 1
+    match.actions.pilot[0].launch = 0
+    assert match.s.ammunition[:4].tolist() == [1, 2, 2, 2]
+    while match.s.alive[3] and decisions < 100:
+        over, decisions = move(match), decisions + 1
+    assert not over
+    assert 20 < decisions < 60
+    assert match.why(3) == "kill"
+    assert match.s.info.missile_hits[:4].tolist() == match.s.info.launches[:4].tolist() == [1, 0, 0, 0]
+    assert match.s.info.missile_damage[0] == 1.0
+    assert match.rewards.tolist() == [0.5, 0.5, -0.5, -0.5]
+
+
+def test_a_missile_destroys_itself_when_its_target_has_left():
+    match = tail_chase()
+    match.actions.pilot[0].launch = 2
+    move(match)
+    match.actions.pilot[0].launch = 0
+    assert match.see()[0].opponents["followed"][:2].tolist() == [0.0, 1.0]
+    match.s.alive[3] = 0
+    move(match)
+    assert match.s.missiles[0].status == missiles.GONE
+
+
+def test_an_aircraft_has_two_missiles_in_flight_at_most():
+    match = tail_chase()
+    match.s.ammunition[0] = 8
+    match.actions.pilot[0].launch = 2
+    move(match)
+    move(match)
+    assert launches(match)[0].tolist()[:3] == [1, 0, 0]
+    assert match.s.missiles["status"].tolist()[:3] == [missiles.GUIDED, missiles.GUIDED, missiles.FREE]
+
+
+def test_pilots_are_warned_and_critics_count():
+    match = tail_chase(BOTH_ARMS)
+    match.actions.pilot[0].launch = 2
+    move(match)
+    seen = match.see()
+    assert seen["warning"][:4].tolist() == [[0, 0], [0, 0], [0, 0], [1, 0]]
+    assert seen["ammunition"][:4].tolist() == [1, 2, 2, 2]
+    state = np.ones(match.game.global_state_size, np.float32)
+    match.game.global_state(match.s, match.game.world, state)
+    assert state[:-1].reshape(4, -1)[:, -2:].tolist() == [[1, 0], [2, 0], [2, 0], [2, 1]]
+
+
+def test_guns_fire_unless_missiles_are_the_only_weapon():
+    for game, health in ((MISSILES, 1.0), (BOTH_ARMS, pytest.approx(1.0 - 0.1 * (914.4 - 400.0) / (914.4 - 152.4)))):
+        match = Match(game).apart()
+        match.put(2, 400.0, 0.0)
+        match.evaluate()
+        assert match.s.health[2] == health
+
+
+def test_in_macros_a_missile_is_launched_once():
+    match = tail_chase(team.game(red=2, blue=2, weapons="missile", commands="macro"))
+    match.actions.pilot[0].launch = 2
+    for _ in range(5):
+        match.game.command(match.s, match.game.world, match.actions, match.scratch)
+        match.s.periods += 1
+    assert match.s.info.launches[0] == 1
+
+
+def test_scripts_launch_at_their_target_when_no_missile_follows_it():
+    match = tail_chase()
+    match.plan(RED, "solo")
+    world, scratch = match.game.world, match.scratch
+    assert [team_scripts.shot_at(match.s, world, slot, team_scripts.SOLO, scratch) for slot in (0, 1)] == [2, 0]
+    assert team_scripts.shot_at(match.s, world, 0, team_scripts.HOLD, scratch) == 0
+    match.actions.pilot[0].launch = 2
+    move(match)
+    assert team_scripts.shot_at(match.s, world, 0, team_scripts.SOLO, scratch) == 0
 
 
 # ---------------------------------------------------------------------------------------------------------- scripts

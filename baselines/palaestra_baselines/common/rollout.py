@@ -8,6 +8,7 @@ last rollout.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,17 +175,8 @@ class Collector:
 
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint."""
-        snapshot = self.sim.snapshot()
-        return {
-            "rules": self.sim.rules,
-            "states": snapshot.states.view(np.uint8).reshape(self.sim.num_envs, -1),
-            "lane_seeds": snapshot.lane_seeds,
-            "memories": snapshot.memories,
-            "engine": snapshot.engine,
-            "rng": self.rng.bit_generator.state,
-            "steps": self.steps,
-            "memory": self.position.memory,
-        }
+        rng = self.rng.bit_generator.state
+        return {**matches_state(self.sim), "rng": rng, "steps": self.steps, "memory": self.position.memory}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restores what `state` returned; the store must be restored before.
@@ -192,13 +184,33 @@ class Collector:
         Raises:
             ValueError: The matches were played by other rules, or do not fit these lanes.
         """
-        sim = self.sim
-        check_rules(sim, state["rules"])
-        states = np.ascontiguousarray(state["states"]).view(sim.game.state_dtype)[:, 0]
-        arrays = (states, state["lane_seeds"], state["memories"], state["engine"])
-        sim.restore(Snapshot(sim.game.name, sim.rules, *arrays))
+        restore_matches(self.sim, state)
         self.rng.bit_generator.state, self.steps = state["rng"], state["steps"]
         self._read_position(state["memory"])
+
+
+def matches_state(sim: Simulation) -> dict[str, Any]:
+    """The matches of a simulation as a checkpoint can hold them."""
+    snapshot = sim.snapshot()
+    return {
+        "rules": sim.rules,
+        "states": snapshot.states.view(np.uint8).reshape(sim.num_envs, -1),
+        "lane_seeds": snapshot.lane_seeds,
+        "memories": snapshot.memories,
+        "engine": snapshot.engine,
+    }
+
+
+def restore_matches(sim: Simulation, state: Mapping[str, Any]) -> None:
+    """Restores what `matches_state` returned.
+
+    Raises:
+        ValueError: The matches were played by other rules, or do not fit these lanes.
+    """
+    check_rules(sim, state["rules"])
+    states = np.ascontiguousarray(state["states"]).view(sim.game.state_dtype)[:, 0]
+    arrays = (states, state["lane_seeds"], state["memories"], state["engine"])
+    sim.restore(Snapshot(sim.game.name, sim.rules, *arrays))
 
 
 def check_rules(sim: Simulation, rules: str) -> None:

@@ -19,7 +19,15 @@ from typing import Any
 from palaestra import registry
 from palaestra.core.run.opponents import OpponentSpec, player_name
 from palaestra.drawing.canvas import import_pillow
-from palaestra.evaluation.matches import EVALUATION_RUN, MatchTable, Progress, Tournament, play_pair, play_tournament
+from palaestra.evaluation.matches import (
+    EVALUATION_RUN,
+    MatchTable,
+    Progress,
+    Tournament,
+    play_pair,
+    play_tournament,
+    without_shaping,
+)
 
 
 def evaluate(
@@ -51,7 +59,8 @@ def evaluate(
         names: What to call the players.
         progress: Called with the numbers of finished and of all matches; for ``html``, then with those of pages.
         html: Folder for a page of each match and ``index.html``; the matches are played again for them.
-        **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own.
+        **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own. Weights of rewards that
+            only help learning (`palaestra.game.Parameter.shaping`) are 0 unless they are given.
 
     Raises:
         KeyError: No such id.
@@ -62,6 +71,7 @@ def evaluate(
         import_pillow()  # before anything is played
     rules = {name: value for name, value in keywords.items() if name not in ("workers", "threads")}
     game, _ = registry.make_game(id, **rules)
+    keywords = without_shaping(game, keywords)
     table = play_pair(
         id,
         game,

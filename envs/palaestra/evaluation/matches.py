@@ -243,6 +243,11 @@ class Tournament:
         return "\n".join(lines)
 
 
+def without_shaping(game: Game, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords, and 0 for each weight of shaping that is not among them."""
+    return {p.name: 0.0 for p in game.parameters if p.shaping} | dict(keywords)
+
+
 def play_pair(
     id: str,
     game: Game,

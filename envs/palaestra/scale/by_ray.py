@@ -32,6 +32,7 @@ from palaestra.evaluation.matches import (
     pairs_of,
     play_tournament,
     table_of,
+    without_shaping,
 )
 from palaestra.game import Game
 from palaestra.players.named_players import named_player
@@ -172,6 +173,7 @@ def _play(
             if name in match.keywords:
                 raise TypeError(f"{name}= makes no sense here: the players are a and b, the processes are actors=")
         game, _ = registry.make_game(match.id, **match.keywords)
+        match.keywords.update(without_shaping(game, match.keywords))
         counts = matches_by_side(match.id, game, *match.players, match.matches, match.seed, match.swap)
         _try_players(match)
         games.append(game)

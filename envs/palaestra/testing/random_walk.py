@@ -123,6 +123,8 @@ def _walk(
     players = "scripts" if opponents else "random players"
     walk = f"{players}, {lanes} lanes with seed {seed}, {options or 'default horizon'}"
     monitor = Monitor(sim, walk, subject.game.legal is not None, sim.alive.copy(), np.zeros_like(sim.alive))
+    # What shapes a reward says nothing about the winner.
+    sim.set_parameters(**{p.name: 0.0 for p in subject.game.parameters if p.shaping})
     if parameters:
         sim.set_parameters(**parameters)
         monitor.walk += ", parameters as drawn"

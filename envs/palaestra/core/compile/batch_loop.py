@@ -162,7 +162,7 @@ def prepare(s, world, words, first_word, actions, wi, wf, mask_bytes, rewards, l
                 for w in range(first_word[a], first_word[a + 1]):
                     apply_noop(w, words, wi, wf)
                 is_random = which == RANDOM
-                if not is_random and s.strength[a] < 1.0:
+                if STRENGTH_IS_SHARE and not is_random and s.strength[a] < 1.0:
                     is_random = script_uniform(s, 0.0, 1.0) >= s.strength[a]
                 if is_random:
                     random_action(s, a, words, first_word, wi, wf, mask_bytes)

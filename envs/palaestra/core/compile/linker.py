@@ -288,6 +288,7 @@ def constants_of(game: Game) -> dict[str, Any]:
         "SCRIPTS": len(game.scripts),
         "SCRIPTS_PLAY": len(game.teams) > 1 or game.script is not None,
         "HAS_PLAN": game.plan is not None,
+        "STRENGTH_IS_SHARE": "strength" not in _names_used(game),
         "HAS_LOAD": game.load is not None,
         "HAS_LEGAL": has_legal,
         "HAS_CANDIDATES": any(c.candidates is not None for c in choices),

@@ -271,6 +271,7 @@ class Parameter:
             among its ``options``, for the matches that it starts alone.
         whole: Only whole numbers are values.
         words: Names of the values 0, 1, ...: users may give them in place of the numbers.
+        shaping: Weight of a reward that only helps learning: at 0 the rules pay what counts.
         up_to: Name of the parameter that is the other end of the range which this one begins: it may not be smaller.
     """
 
@@ -284,6 +285,7 @@ class Parameter:
     whole: bool = False
     words: tuple[str, ...] = ()
     up_to: str = ""
+    shaping: bool = False
 
     def __post_init__(self) -> None:
         """Words are the whole numbers from 0 on."""
@@ -482,6 +484,8 @@ def _about(f: Field | Table | Choice | Continuous | Parameter) -> str:
         notes.append("fixed during a match")
     if isinstance(f, Parameter):
         notes.append(f"default {f.default:g}")
+        if f.shaping:
+            notes.append("0 in evaluations")
         if f.at_start:
             notes.append("a change takes effect at the next match")
     return " ".join([about, *(f"({note})" for note in notes)]) if notes else about

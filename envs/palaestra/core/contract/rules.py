@@ -17,7 +17,8 @@ The match record ``s`` has the author's fields (`Game.state`) and these of the s
                                    ``illegal`` (int64 [A], counted by the suite) and the author's `Game.info`
 ``s.current_player``   int64 [A]   script that plays the slot in this match, -1 for the caller
 ``s.team``             int64 [A]   team of the slot, -1 for a slot beyond the visible agents
-``s.strength``         f64 [A]     share of the decisions that the script takes itself; the others are random
+``s.strength``         f64 [A]     share of the decisions that the script takes itself; the others are random. Where
+                                   hooks read it, the script takes all of them and grades itself
 ``s.rng``              uint64      stream of the rules: use `palaestra.game.uniform` and friends
 ``s.script_rng``       uint64      stream of the scripts
 =====================  ==========  ==================================================================================

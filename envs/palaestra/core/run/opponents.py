@@ -127,7 +127,7 @@ def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]
     """Takes the strength off a script's name: ``"tracker:0.7"`` is ``("tracker", 0.7)``, ``"tracker"`` is at 1.
 
     At strength p each agent of the team follows the script in a share p of its decisions and plays uniformly at random
-    in the others: 0 is the random player.
+    in the others: 0 is the random player. Where the game's hooks read ``s.strength``, its scripts grade themselves.
 
     Raises:
         ValueError: The strength is no number in [0, 1].

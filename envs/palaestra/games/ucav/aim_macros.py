@@ -59,10 +59,10 @@ def fly_aim(s, slot, other, action):
         other: Slot of the aircraft that it aims at.
         action: Record of `AIM`.
     """
-    m, me, target = s.pilots[slot], s.body[slot], s.body[other]
+    m, me, target = s.aims[slot], s.body[slot], s.body[other]
     free = freedom(me, target)
     heading, elevation = direction_to(me, target, LEAD_SPAN_S * action.lead)
-    side, up = SIDE_SPAN_RAD * free * action.side**3, UP_SPAN_RAD * free * action.up**3
+    side, up = SIDE_SPAN_RAD * free * cube(action.side), UP_SPAN_RAD * free * cube(action.up)
     heading, elevation = heading + side, clip(elevation + up, -UP_SPAN_RAD, UP_SPAN_RAD)
     level = math.cos(elevation)
     x, y, z = rotate_to_body(me, level * math.cos(heading), level * math.sin(heading), -math.sin(elevation))
@@ -141,6 +141,11 @@ def aim_of(wish, me):
     size = max(math.sqrt(right * right + up * up), 1e-9)
     off = min(size / (g_per_radps * AIM_GAIN), math.pi)
     return math.cos(off), math.sin(off) * right / size, -math.sin(off) * up / size
+
+
+def cube(x):
+    """The third power, the same in machine code and in Python."""
+    return x * x * x
 
 
 def cube_root(x):

@@ -36,6 +36,7 @@ WISH = np.dtype(
         ("aim_rate", "f8", (3,)),  # its inertial rotation in body axes, rad/s
         ("roll_error_rad", "f8"),  # of the lift
         ("load_g", "f8"),
+        ("spared_g", "f8"),  # what the pilot leaves of the strongest pull
         ("trim", "f8"),  # memory of `point`: integral of the pitch-rate error, stick
         ("ease", "f8"),  # memory of `point`: how far the stick is kept from where it would overload the airframe
     ],
@@ -48,7 +49,7 @@ LIMIT_LOAD_G, ALARM_LOAD_G = 8.2, 8.5
 """The stick is not pulled further than what should hold the first load factor and comes forward above the second, g."""
 
 # The law of `point`, tuned on JSBSim's f16.
-AIM_GAIN, MACRO_AIM_GAIN = 1.7, 0.7
+AIM_GAIN, MACRO_AIM_GAIN = 3.5, 0.7
 """Nose rate per aiming error with the stick and with macros, 1/s."""
 FASTEST_NOSE_RADPS = 0.6
 ROLL_GAIN = 1.25
@@ -100,6 +101,18 @@ def wish_lift(wish, body, north, east, down, load, speed):
     wish.speed_mps = speed
 
 
+def wish_turn(wish, body, angle, load, speed):
+    """Wishes a lift that lies across the velocity at an angle (rad) to the right of upwards, a load and a speed."""
+    n, e, d = body.velocity_north_mps, body.velocity_east_mps, body.velocity_down_mps
+    length = max(norm(n, e, d), SLOWEST_MPS)
+    n, e, d = n / length, e / length, d / length
+    level = max(math.sqrt(n * n + e * e), 1e-3)
+    up, right = math.cos(angle), math.sin(angle)
+    north = up * d * n / level - right * e / level
+    east = up * d * e / level + right * n / level
+    wish_lift(wish, body, north, east, -up * level, load, speed)
+
+
 def demand(body, wish, gain):
     """Roll error, rad, and load factor, g, that bring the nose onto the aim and keep it there.
 
@@ -107,8 +120,9 @@ def demand(body, wish, gain):
     turns with (q, r) bends the path by (V r, V q) to the right and up; with gravity taken off, that is the force that
     the lift has to supply, so the lift axis is rolled into it. A small demand downwards is met by pushing.
     """
+    strongest = STRONGEST_PULL_G - wish.spared_g
     if wish.kind == LIFT:
-        return wish.roll_error_rad, wish.load_g * max(math.cos(wish.roll_error_rad), 0.0)
+        return wish.roll_error_rad, min(wish.load_g, strongest) * max(math.cos(wish.roll_error_rad), 0.0)
     x, y, z = wish.aim[0], wish.aim[1], wish.aim[2]
     off = off_axis_angle_rad(x, y, z)
     side = max(math.sqrt(y * y + z * z), 1e-9)
@@ -124,7 +138,7 @@ def demand(body, wish, gain):
     if abs(error) > 2.6 and error * body.p_radps < -0.3:
         error = -error  # nearly upside down: go on rolling the way it rolls
     load = math.sqrt(right * right + up * up) * max(math.cos(error), 0.0)
-    return error, min(load, STRONGEST_PULL_G)
+    return error, min(load, strongest)
 
 
 def point(body, wish):

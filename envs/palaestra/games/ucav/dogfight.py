@@ -201,10 +201,12 @@ PARAMETERS = (
     Parameter("collision_m", 15.0, 0.0, 1000.0, "m", "aircraft that come nearer than this are both lost"),
     *START_PARAMETERS,
     Parameter("horizon_reward", 0.0, 0.0, 100.0, "1", "paid at the horizon to whom more health is left"),
-    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles"),
-    Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
-    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height"),
-    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range"),
+    Parameter("posture_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by angles", shaping=True),
+    Parameter(
+        "altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor", shaping=True
+    ),
+    Parameter("energy_weight", 0.2, -100.0, 100.0, "1", "weight of the shaping by energy height", shaping=True),
+    Parameter("aim_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by aim at gun range", shaping=True),
     Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,
 )
@@ -236,6 +238,8 @@ STATE = (
     ("in_funnel", "u1", (COUNT,)),  # slot has an opportunity
     ("lost", "i8", (COUNT,)),  # end reason of the slot, 0 while it is in the fight
 )
+AIMS = ("aims", MEMORY, (COUNT,))
+"""What the law that flies aim commands remembers."""
 
 
 # --------------------------------------------------------------------------------------------------- start, commands
@@ -479,12 +483,12 @@ def exchange(commands: str, states: Any, actions: Any) -> None:
     """Exchanges the teams, whose compiled flights are fields of the records. What only scripts remember is lost."""
     other = [BLUE, RED]
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "alive", "acting")
-    for name in ("body", "past_m", "flight", "autopilots", "pilots", *of_slots):
+    for name in ("body", "past_m", "flight", "autopilots", *(["aims"] if commands == "aim" else []), *of_slots):
         states[name] = states[name][:, other]
     exchange_weapons(states)
     states["potentials"] *= -1.0
     actions["pilot"] = actions["pilot"][:, other]
-    for name in {"stick": ("pilots", "autopilots"), "macro": ("pilots",), "aim": ()}[commands]:
+    for name in ("pilots", "autopilots") if commands == "stick" else ("pilots",):
         states[name] = np.zeros((), states.dtype[name].base)
 
 
@@ -568,7 +572,7 @@ def build(
     return Game(
         name=name,
         roles=(Role("pilot", ("red_0", "blue_0"), table, action),),
-        state=(*state, *flight.pop("state")),
+        state=(*state, *((AIMS,) if options.commands == "aim" else ()), *flight.pop("state")),
         reset=hooks.reset,
         observe=hooks.observe,
         legal=hooks.legal,

@@ -1,4 +1,4 @@
-"""UcavTeam: two formations of F-16s fight with guns until one of them is gone.
+"""UcavTeam: two formations of F-16s fight with guns or missiles until one of them is gone.
 
 ## Description
 
@@ -11,6 +11,13 @@ It never hits a teammate. Two aircraft that come within `collision_m` of each ot
 straight ways of a tenth of a second are compared, not their ends alone.
 
 An aircraft that is shot down, crashes, breaks or collides leaves the match: it flies, sees and decides no more.
+
+## Missiles
+
+With ``weapons="missile"`` or ``"both"`` each aircraft has `missiles` missiles (`palaestra.games.ucav.missiles`), of
+which two can be in flight. The choice `launch` launches one; the mask has the opponents that cone, range and seeker
+allow. It hits its target alone, and takes `missile_damage` of its health. If the target leaves before, the missile
+destroys itself. Pilots are warned of missiles that follow them.
 
 ## Action Space
 
@@ -29,8 +36,9 @@ aircraft that have left are 0, and so is all that a pilot sees who has left.
 
 The state for central critics has a row of numbers for each aircraft, red first, as many as the memory has room for (4,
 8 or 16): 1 if it flies, 1 for red and -1 for blue, position (north and east in arena radii, height in 5 km), velocity
-(north, east and down in 340 m/s), sine and cosine of roll, pitch and heading, health. Rows of those that have left
-are 0. The last number is the share of the match that is left.
+(north, east and down in 340 m/s), sine and cosine of roll, pitch and heading, health; with missiles also how many it
+has left and how many follow it. Rows of those that have left are 0. The last number is the share of the match that is
+left.
 
 ## Rewards
 
@@ -67,7 +75,8 @@ Sizes are data: all matches of up to 4, 8 or 16 aircraft share a compiled kernel
 Scripts: ``solo``, everybody fights the nearest opponent, as ``expert`` of the dogfight does. ``sort``: opponents are
 divided, so that nobody attacks one who has an attacker while another has none. ``drag``: who is nearest to an opponent
 runs away from it, and the others attack whoever hunts it. ``cover``: the first of the team fights the nearest opponent,
-the others attack whoever is best placed to shoot at him. ``straight`` holds its course.
+the others attack whoever is best placed to shoot at it. ``straight`` holds its course. All others launch a missile at
+their target when they may and none follows it.
 
 <!-- table: options -->
 
@@ -87,7 +96,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.game import DRAW, Field, Game, Option, Parameter, Role, Table, uniform, with_options
+from palaestra.game import DRAW, Choice, Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.ucav import dogfight
 from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BLUE, BODY, NOT_FLOWN, PERIOD_S, RED
@@ -105,47 +114,60 @@ from palaestra.games.ucav.dogfight import (
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import rotate_to_earth
 from palaestra.games.ucav.inner_loop import STICK
-from palaestra.games.ucav.limits import NO_FAILURE, NOT_FINITE, SUSTAINED_LOAD_S, extend_overload_s, find_failure
+from palaestra.games.ucav.limits import NO_FAILURE, NOT_FINITE, extend_overload_s, find_failure
 from palaestra.games.ucav.macros import MACRO, MACRO_PERIODS
+from palaestra.games.ucav.missiles import (
+    FREE,
+    GONE,
+    MISSILE,
+    MISSILE_PARAMETERS,
+    arm,
+    fly,
+    in_flight,
+    launch,
+    may_launch,
+)
 from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH
 from palaestra.games.ucav.shaping import note_potentials, shape
-from palaestra.games.ucav.sight import (
-    ALTITUDE_UNIT_M,
-    NEAR_UNIT_M,
-    NOSE,
-    OTHER,
-    OTHER_HEALTH,
-    PLACE,
-    SITUATION,
-    SPEED_UNIT_MPS,
-    own_table,
-    write_centre,
-    write_ego,
-    write_mate,
-    write_other,
-)
 from palaestra.games.ucav.starts import START_PARAMETERS, place
-from palaestra.games.ucav.team_scripts import SCRIPTS, plan, script_macro, script_stick
+from palaestra.games.ucav.team_scripts import (
+    SCRIPTS,
+    plan,
+    plan_scratch,
+    script_macro,
+    script_macro_missiles,
+    script_stick,
+    script_stick_missiles,
+)
+from palaestra.games.ucav.team_sight import (
+    MOST,
+    ROW_OF_MISSILES,
+    ROW_SIZE,
+    end_of_opponents,
+    first_opponent,
+    global_state,
+    global_state_missiles,
+    observe,
+    observe_missiles,
+    room_for_opponents,
+    team_table,
+)
 from palaestra.games.ucav.weapons import (
     GUN_FAR_M,
     GUN_INFO,
     GUN_NEAR_M,
     closest_approach_m,
-    cone_half_angle_rad,
     fire,
     note_places,
 )
-from palaestra.kernels.scalars import clip
 
-MOST = 8
-"""Aircraft of a team."""
 CAPACITIES = (4, 8, 16)
 """Slots of a match record: matches of as many aircraft or fewer share a kernel."""
 DURATION_S = 200.0
 """Length of a match, s."""
 NOBODY = -1
-ROW_SIZE = 15
-"""Numbers of an aircraft in the global state."""
+MISSILES_EACH = 2
+"""Missiles of an aircraft that can be in flight."""
 
 END_REASONS = (*dogfight.END_REASONS, "wiped_out")
 WIPED_OUT = 2 + END_REASONS.index("wiped_out")
@@ -165,15 +187,19 @@ TEAM_INFO = (
     Field("left", (2,), 0, MOST, "1", "aircraft of each team in the match", "i8"),
     *(field for field in dogfight.INFO if field.name.startswith("reward_")),
 )
-PRESENT = Field("present", (), 0.0, 1.0, "1", "1 if it is in the match")
-MATE = (PRESENT, *PLACE, NOSE, OTHER_HEALTH)
+MISSILE_INFO = (
+    Field("launches", (2,), unit="1", about="missiles launched", dtype="i8"),
+    Field("missile_hits", (2,), unit="1", about="missiles that have hit", dtype="i8"),
+    Field("missile_damage", (2,), unit="1", about="health taken from others by missiles", dtype="f8"),
+)
 
 
 class World(NamedTuple):
-    """Sizes of the teams."""
+    """Sizes of the teams, and whether guns fire."""
 
     red: int
     blue: int
+    guns: int
 
 
 # ------------------------------------------------------------------------------------------------------------ start
@@ -203,6 +229,13 @@ def reset(s, world):
     note_potentials(s)
 
 
+def reset_missiles(s, world):
+    """The same with missiles."""
+    reset(s, world)
+    for slot in range(world.red + world.blue):
+        arm(s, slot)
+
+
 # --------------------------------------------------------------------------------------------------------- commands
 
 
@@ -222,6 +255,37 @@ def command_macro(s, world, actions, scratch):
             fly_macro(s, slot, actions)
 
 
+def command_stick_missiles(s, world, actions, scratch):
+    """The same with missiles."""
+    command_stick(s, world, actions, scratch)
+    launch_all(s, world, actions)
+
+
+def command_macro_missiles(s, world, actions, scratch):
+    """The same with missiles, which are launched in the first period."""
+    command_macro(s, world, actions, scratch)
+    if s.periods % MACRO_PERIODS == 0:
+        launch_all(s, world, actions)
+
+
+def launch_all(s, world, actions):
+    """Launches the missiles that the pilots launch."""
+    for slot in range(world.red + world.blue):
+        if s.alive[slot] and actions.pilot[slot].launch > 0:
+            launch(s, slot, first_opponent(world, s.team[slot]) + actions.pilot[slot].launch - 1)
+            s.info.launches[slot] += 1
+
+
+def legal(s, world, mask):
+    """Missiles at opponents in the match that ammunition, range, cone and seeker allow."""
+    for slot in range(world.red + world.blue):
+        mask.pilot[slot].launch[0] = 1
+        first = first_opponent(world, s.team[slot])
+        for k in range(first, end_of_opponents(world, s.team[slot])):
+            if s.alive[slot] and s.alive[k] and may_launch(s, slot, k):
+                mask.pilot[slot].launch[1 + k - first] = 1
+
+
 # ------------------------------------------------------------------------------------------------------------ rules
 
 
@@ -235,8 +299,20 @@ def evaluate_macro(s, world, rewards, scratch):
     return evaluate(s, world, rewards, MACRO_PERIODS)
 
 
+def evaluate_stick_missiles(s, world, rewards, scratch):
+    """Judges a period that is a whole decision, with missiles."""
+    fly_missiles(s, world)
+    return evaluate_stick(s, world, rewards, scratch)
+
+
+def evaluate_macro_missiles(s, world, rewards, scratch):
+    """Judges one of the five periods of a decision, with missiles."""
+    fly_missiles(s, world)
+    return evaluate_macro(s, world, rewards, scratch)
+
+
 def evaluate(s, world, rewards, periods):
-    """Guns, arena, airframes, collisions, losses; then the end and the rewards. Returns whether a rule ended it."""
+    """Guns, collisions, arena, airframes, losses; then the end and the rewards. Returns whether a rule ended it."""
     s.periods += 1
     exchange_fire(s, world)
     collide(s, world)
@@ -264,7 +340,7 @@ def exchange_fire(s, world):
     """Lets every gun hit for one period. All fire at once: who is hit fires too."""
     for shooter in range(world.red + world.blue):
         s.in_gun[shooter] = 0
-        target = gun_target(s, world, shooter) if s.alive[shooter] else NOBODY
+        target = gun_target(s, world, shooter) if s.alive[shooter] and world.guns else NOBODY
         s.gun_target[shooter] = target
         if target == NOBODY:
             s.in_funnel[shooter] = 0
@@ -275,14 +351,19 @@ def exchange_fire(s, world):
             s.lost[slot] = KILL
 
 
-def first_opponent(world, team):
-    """Slot of the first opponent of a team."""
-    return world.red if team == RED else 0
-
-
-def end_of_opponents(world, team):
-    """Slot behind the last opponent of a team."""
-    return world.red + world.blue if team == RED else world.red
+def fly_missiles(s, world):
+    """Flies all missiles for the period. One whose target has left destroys itself."""
+    for k in range((world.red + world.blue) * MISSILES_EACH):
+        missile = s.missiles[k]
+        if in_flight(missile):
+            target, shooter = missile.target, missile.shooter
+            if not s.alive[target]:
+                missile.status = GONE
+            elif fly(missile, s.past_m[target], s.body[target], s.parameters):
+                lost = min(s.health[target], s.parameters.missile_damage)
+                s.health[target] -= lost
+                s.info.missile_hits[shooter] += 1
+                s.info.missile_damage[shooter] += lost
 
 
 def gun_target(s, world, shooter):
@@ -361,80 +442,6 @@ def conclude(s):
     return 1.0 if s.info.winner == RED else -1.0
 
 
-# ------------------------------------------------------------------------------------------------------------ sight
-
-
-def observe(s, world, observations, scratch):
-    """Shows each pilot in the match the own aircraft, the opponents and the mates."""
-    p, count = s.parameters, world.red + world.blue
-    cone = cone_half_angle_rad(s)
-    time_left = clip(1.0 - s.steps / p.horizon, 0.0, 1.0)
-    for slot in range(count):
-        if s.alive[slot]:
-            o, ego = observations.pilot[slot], s.body[slot]
-            write_ego(o, ego)
-            o.height_over_floor = clip((ego.altitude_m - p.floor_m) / NEAR_UNIT_M, -1.0, 5.0)
-            o.overload = clip(s.overload_s[slot] / SUSTAINED_LOAD_S, 0.0, 1.0)
-            o.health = clip(s.health[slot], 0.0, 1.0)
-            o.cone_half_angle = cone
-            o.time_left = time_left
-            write_centre(o, ego, p.arena_radius_m)
-            for i in range(o.last_action.shape[0]):
-                o.last_action[i] = clip(s.last_action[slot, i], -1.0, 1.0)
-            write_opponents(s, world, slot, o)
-            write_mates(s, world, slot, o)
-
-
-def write_opponents(s, world, slot, o):
-    """Writes the opponents in the match, row by number."""
-    first = first_opponent(world, s.team[slot])
-    for k in range(first, end_of_opponents(world, s.team[slot])):
-        if s.alive[k]:
-            row = o.opponents[k - first]
-            row.present = 1.0
-            distance = write_other(row, s.body[slot], s.body[k])
-            row.gun_range = clip(distance / GUN_FAR_M, 0.0, 5.0)
-            row.other_health = clip(s.health[k], 0.0, 1.0)
-            row.in_my_gun = 1.0 if s.in_gun[slot] and s.gun_target[slot] == k else 0.0
-            row.in_its_gun = 1.0 if s.in_gun[k] and s.gun_target[k] == slot else 0.0
-
-
-def write_mates(s, world, slot, o):
-    """Writes the others of the own team that are in the match, by number."""
-    first = 0 if s.team[slot] == RED else world.red
-    end = world.red if s.team[slot] == RED else world.red + world.blue
-    for k in range(first, end):
-        if s.alive[k] and k != slot:
-            row = o.mates[k - first if k < slot else k - first - 1]
-            row.present = 1.0
-            write_mate(row, s.body[slot], s.body[k])
-            row.other_health = clip(s.health[k], 0.0, 1.0)
-
-
-def global_state(s, world, out):
-    """All aircraft in the match, and the time."""
-    for slot in range(world.red + world.blue):
-        if s.alive[slot]:
-            write_row(s, slot, out, ROW_SIZE * slot)
-    out[ROW_SIZE * s.health.shape[0]] = clip(1.0 - s.steps / s.parameters.horizon, 0.0, 1.0)
-
-
-def write_row(s, slot, out, at):
-    """Writes one aircraft."""
-    body, radius_m = s.body[slot], s.parameters.arena_radius_m
-    out[at] = 1.0
-    out[at + 1] = 1.0 if s.team[slot] == RED else -1.0
-    out[at + 2], out[at + 3] = body.north_m / radius_m, body.east_m / radius_m
-    out[at + 4] = body.altitude_m / ALTITUDE_UNIT_M
-    out[at + 5] = body.velocity_north_mps / SPEED_UNIT_MPS
-    out[at + 6] = body.velocity_east_mps / SPEED_UNIT_MPS
-    out[at + 7] = body.velocity_down_mps / SPEED_UNIT_MPS
-    out[at + 8], out[at + 9] = math.sin(body.roll_rad), math.cos(body.roll_rad)
-    out[at + 10], out[at + 11] = math.sin(body.pitch_rad), math.cos(body.pitch_rad)
-    out[at + 12], out[at + 13] = math.sin(body.heading_rad), math.cos(body.heading_rad)
-    out[at + 14] = s.health[slot]
-
-
 # ------------------------------------------------------------------------------------------------------------- game
 
 
@@ -443,12 +450,20 @@ def exchange(by_stick: bool, size: int, states: Any, actions: Any) -> None:
     other = np.arange(states["health"].shape[1])
     other[: 2 * size] = np.roll(other[: 2 * size], size)
     states["potentials"] *= -1.0
+    for name in ("health", "left"):  # which the rules read
+        states["info"][name] = states["info"][name][:, ::-1].copy()
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "past_m", "alive", "acting")
     for name in ("body", "flight", "autopilots", *of_slots):
         states[name] = states[name][:, other]
     target = states["gun_target"][:, other]
     states["gun_target"] = np.where(target == NOBODY, NOBODY, other[target])
     actions["pilot"] = actions["pilot"][:, other]
+    if "missiles" in states.dtype.names:
+        states["ammunition"] = states["ammunition"][:, other]
+        states["missiles"] = states["missiles"][:, (MISSILES_EACH * other[:, None] + np.arange(MISSILES_EACH)).ravel()]
+        missiles = states["missiles"]
+        for name in ("shooter", "target"):
+            missiles[name] = np.where(missiles["status"] == FREE, missiles[name], other[missiles[name]])
     for name in ("pilots", "autopilots") if by_stick else ("pilots",):
         states[name] = np.zeros((), states.dtype[name].base)
 
@@ -458,27 +473,52 @@ def sized(field: Field, slots: int, capacity: int) -> Field:
     return replace(field, shape=(slots, *field.shape[1:]), capacity=capacity)
 
 
+HOOKS = {
+    ("stick", False): (reset, command_stick, evaluate_stick, script_stick, observe, global_state),
+    ("macro", False): (reset, command_macro, evaluate_macro, script_macro, observe, global_state),
+    ("stick", True): (
+        reset_missiles,
+        command_stick_missiles,
+        evaluate_stick_missiles,
+        script_stick_missiles,
+        observe_missiles,
+        global_state_missiles,
+    ),
+    ("macro", True): (
+        reset_missiles,
+        command_macro_missiles,
+        evaluate_macro_missiles,
+        script_macro_missiles,
+        observe_missiles,
+        global_state_missiles,
+    ),
+}
+"""By `commands` and whether there are missiles."""
+
+
 @with_options(
     Option("red", 4, "aircraft of red", low=1, high=MOST),
     Option("blue", 4, "aircraft of blue", low=1, high=MOST),
     Option("commands", "stick", "what a pilot decides, at 10 Hz or 2 Hz", words=("stick", "macro")),
+    Option("weapons", "gun", "what aircraft are armed with", words=("gun", "missile", "both")),
     *FLIGHT_OPTIONS,
 )
 def game(options: Any) -> Game:
     """The rules of `palaestra/UcavTeam-v0`."""
-    red, blue, stick = options.red, options.blue, options.commands == "stick"
+    red, blue, stick, has_missiles = options.red, options.blue, options.commands == "stick", options.weapons != "gun"
     slots, most = red + blue, max(red, blue)
     capacity = next(room for room in CAPACITIES if room >= slots)
-    flight, action = flight_of_game(options, capacity), STICK if stick else MACRO
+    flight, commands = flight_of_game(options, capacity), STICK if stick else MACRO
     periods = STICK_PERIODS if stick else MACRO_PERIODS
-    observation = (
-        *own_table(action),
-        *SITUATION,
-        Table("opponents", most, (PRESENT, *OTHER), "by number", min(capacity - 1, MOST)),
-        Table("mates", max(most - 1, 1), MATE, "the others of the own team, by number", min(capacity - 2, MOST - 1)),
-    )
+    start, command, judge, script, show, describe = HOOKS[options.commands, has_missiles]
+    shot = "opponent 0, 1, ... that a missile is launched at"
+    choice = Choice("launch", 1 + most, ("none",), shot, capacity=1 + room_for_opponents(capacity))
+    action = (*commands, choice) if has_missiles else commands
     names = tuple(f"{team}_{k}" for team, size in (("red", red), ("blue", blue)) for k in range(size))
-    info = (*GUN_INFO, Field("arena_damage", (2,), unit="1", about="health that it lost outside", dtype="f8"))
+    observation = team_table(commands, most, capacity, has_missiles)
+    outside = Field("arena_damage", (2,), unit="1", about="health that it lost outside", dtype="f8")
+    info = (*GUN_INFO, outside, *(MISSILE_INFO if has_missiles else ()))
+    armed = (("missiles", MISSILE, (MISSILES_EACH * capacity,)), ("ammunition", "i8", (capacity,)))
     return Game(
         name="UcavTeam",
         roles=(Role("pilot", names, observation, action, capacity),),
@@ -496,33 +536,30 @@ def game(options: Any) -> Game:
             ("in_gun", "u1", (capacity,)),  # slot's gun hits
             ("in_funnel", "u1", (capacity,)),  # slot has an opportunity
             ("lost", "i8", (capacity,)),  # end reason of the slot, 0 while it is in the fight
+            *(armed if has_missiles else ()),
             *flight.pop("state"),
         ),
-        reset=reset,
-        observe=observe,
-        script=script_stick if stick else script_macro,
+        reset=start,
+        observe=show,
+        legal=legal if has_missiles else None,
+        script=script,
         plan=plan,
         scripts=SCRIPTS,
-        command=command_stick if stick else command_macro,
-        evaluate=evaluate_stick if stick else evaluate_macro,
+        command=command,
+        evaluate=judge,
         periods=periods,
-        parameters=PARAMETERS,
+        parameters=(*PARAMETERS, *MISSILE_PARAMETERS) if has_missiles else PARAMETERS,
         horizon=round(DURATION_S / (PERIOD_S * periods)),
         info=(*(sized(field, slots, capacity) for field in info), *TEAM_INFO),
         end_reasons=END_REASONS,
-        scratch=(
-            *PILOT_SCRATCH,
-            ("target", "i8", (capacity,)),
-            ("bait", "i8", (2,)),
-            *((name, "u1", (capacity,)) for name in ("taken", "served")),
-        ),
-        world=World(red, blue),
+        scratch=(*PILOT_SCRATCH, *plan_scratch(capacity)),
+        world=World(red, blue, int(options.weapons != "missile")),
         zero_sum=True,
         symmetric_teams=red == blue,
         mirror=partial(exchange, stick, red) if red == blue and "advance" in flight else None,
         default_opponent="solo",
-        global_state=global_state,
-        global_state_size=ROW_SIZE * capacity + 1,
+        global_state=describe,
+        global_state_size=(ROW_SIZE + ROW_OF_MISSILES * has_missiles) * capacity + 1,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),
         **flight,

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 
 from palaestra.games.ucav.aiming import wish_aim_earth
-from palaestra.games.ucav.body import PERIOD_S
+from palaestra.games.ucav.body import PERIOD_S, RED
 from palaestra.games.ucav.geometry import antenna_train_angle_rad, distance_m
 from palaestra.games.ucav.macros import MACRO_S
+from palaestra.games.ucav.missiles import GUIDED, may_launch
 from palaestra.games.ucav.pilots import (
     EXPERT,
     FULL_SPEED_MPS,
@@ -29,8 +30,16 @@ FAR_M = 1e9
 """Beyond every distance, m."""
 THREAT_M = 3000.0
 """Range, m, at which an angle off the nose weighs e times less when it is asked who threatens an aircraft."""
-SHARED_M = 50_000.0
-"""How much farther away, m, an opponent counts for each member that has taken it."""
+
+
+def plan_scratch(capacity: int) -> tuple[tuple, ...]:
+    """Work fields of `plan`, for so many aircraft."""
+    return (
+        ("target", "i8", (capacity,)),  # whom a slot fights
+        ("bait", "i8", (2,)),  # of each team
+        ("taken", "u1", (capacity,)),  # members that fight an opponent
+        ("served", "u1", (capacity,)),  # members that have a target
+    )
 
 
 def script_stick(s, world, slot, which, actions, scratch):
@@ -43,6 +52,34 @@ def script_macro(s, world, slot, which, actions, scratch):
     """Decides and asks the inner loop for it, twice a second."""
     decide_in_team(s, slot, which, MACRO_S, scratch)
     fly_by_macro(s, slot, actions)
+
+
+def script_stick_missiles(s, world, slot, which, actions, scratch):
+    """The same with missiles."""
+    script_stick(s, world, slot, which, actions, scratch)
+    actions.pilot[slot].launch = shot_at(s, world, slot, which, scratch)
+
+
+def script_macro_missiles(s, world, slot, which, actions, scratch):
+    """The same with missiles."""
+    script_macro(s, world, slot, which, actions, scratch)
+    actions.pilot[slot].launch = shot_at(s, world, slot, which, scratch)
+
+
+def shot_at(s, world, slot, which, scratch):
+    """The launch that a script chooses: at its target, unless a missile of the own team follows that one."""
+    target = scratch.target[slot]
+    if which == HOLD or is_followed(s, target) or not may_launch(s, slot, target):
+        return 0
+    return 1 + target - (world.red if s.team[slot] == RED else 0)
+
+
+def is_followed(s, target):
+    """Whether a missile follows an aircraft."""
+    count = 0
+    for k in range(s.missiles.shape[0]):
+        count += s.missiles[k].status == GUIDED and s.missiles[k].target == target
+    return count > 0
 
 
 def decide_in_team(s, slot, which, interval_s, scratch):

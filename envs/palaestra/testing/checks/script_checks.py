@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, RANDOM, RUNNING
+from palaestra.core.compile.linker import hooks_of
+from palaestra.core.compile.reachable import attributes_in
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
@@ -45,7 +47,7 @@ def scripts_play_legally(subject: Subject) -> None:
 
 @conformance(order=1002)
 def weak_scripts_play_legally(subject: Subject) -> None:
-    """A script of strength 0, which plays at random, and of a strength below 1 keeps to ranges and masks as well."""
+    """A script of strength 0, and of a strength between 0 and 1, keeps to ranges and masks as well."""
     if not subject.game.scripts:
         raise Skipped("no scripts")
     steps = 0
@@ -129,7 +131,7 @@ def strength_is_decision_share(subject: Subject) -> None:
     """At strength p a script decides where its draw is below p, and the random player elsewhere: 0 is that player.
 
     One agent at a time is played by ``"script:p"``; two twins in the same position, with the stream one draw further,
-    play the script at full strength and the random player.
+    play the script at full strength and the random player. Not of games whose hooks read ``s.strength``.
     """
     game, draw = subject.game, subject.draw
     if not game.scripts:
@@ -141,6 +143,8 @@ def strength_is_decision_share(subject: Subject) -> None:
             sim.set_opponent(team, name)
             assigned = sim.states["assigned_player"][:, slots]
             require((assigned == player).all(), f"{team}: {name!r} is played by {assigned.tolist()}, not by {player}")
+    if "strength" in attributes_in(hooks_of(game)):
+        raise Skipped("its scripts grade themselves")
     counts = [0, 0]
     for number in subject.rounds(2 if subject.is_engine_game else 4, 8, 60):
         slot = draw.integer("slot", 0, len(game.agents) - 1)
