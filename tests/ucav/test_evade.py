@@ -117,7 +117,7 @@ def test_shaping_pays_what_the_potentials_gain_and_sums_to_minus_the_first():
 def test_the_side_potential_is_the_nozzle_that_the_next_missile_sees():
     match = Match(aspect_deg=0.0, altitude_spread_m=0.0)
     body = match.s.body[PILOT]
-    for turned_deg, expected in ((0.0, -1.0), (60.0, -0.5), (90.0, 0.0), (150.0, 0.0)):
+    for turned_deg, expected in ((0.0, -1.0), (60.0, -1.0 / 3.0), (90.0, 0.0), (150.0, 0.0)):
         start = math.atan2(-match.s.missiles[0].east_m, -match.s.missiles[0].north_m)
         body.heading_rad = start + math.radians(turned_deg)
         assert evade.side_potential(match.s) == pytest.approx(expected, abs=1e-9)
