@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games.play import long_without_the_compiler
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import palaestra
@@ -261,6 +261,7 @@ def test_a_pass_beyond_the_distance_is_no_collision():
 # --------------------------------------------------------------------------------------------------- rewards in sum
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32))
 def test_the_rewards_of_the_teams_add_up_to_exactly_zero_and_a_return_ends_at_most_at_two(seed):
     random = np.random.default_rng(seed)
@@ -624,6 +625,7 @@ def test_pictures_show_each_aircraft_in_the_colour_of_its_team():
         assert (np.abs(frames[-1].astype(int) - color).max(-1) < 30).sum() > 300
 
 
+@pytest.mark.check
 def test_a_page_of_a_team_fight_has_a_path_for_each_aircraft():
     pytest.importorskip("matplotlib", reason="plots need the extra palaestra[render]")
     from palaestra.games.ucav.flightplot import plot_flight
