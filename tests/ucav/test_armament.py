@@ -19,10 +19,10 @@ pytestmark = pytest.mark.jitless
 
 TRIGGER = dogfight.game(trigger=True)
 MISSILE = dogfight.game(weapons="missile")
-BOTH = dogfight.game(weapons="both", trigger=True, commands="macro")
+BOTH: Any = dogfight.game(weapons="both", trigger=True, commands="macro")
 
 
-def chase(game: Any, range_m: float = 2000.0, **parameters: float) -> Match:
+def chase(game: Any, range_m: float = 2000.0, **parameters: Any) -> Match:
     return Match(game, collision_m=0.0, **parameters).chase(range_m)
 
 

@@ -180,7 +180,7 @@ def test_no_escape_range_and_what_it_means():
     assert 5000.0 <= no_escape_m <= 5400.0
     inside = np.linspace(1000.0, no_escape_m, 200)
     assert hits_by_range("straight", inside).mean() >= 0.95
-    outside = {**STANDARD, "aspect_deg": 60.0, "range_low_m": 1.2 * no_escape_m, "range_high_m": 1.2 * no_escape_m}
+    outside: Any = {**STANDARD, "aspect_deg": 60.0, "range_low_m": 1.2 * no_escape_m, "range_high_m": 1.2 * no_escape_m}
     assert (~survivors("beam", 64, **outside)).mean() <= 0.2
 
 
