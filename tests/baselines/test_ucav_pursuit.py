@@ -90,6 +90,14 @@ def test_rungs_differ_in_targets_and_rules(lanes: Lanes):
     assert set(scripts[~hunters]) == {"weave", "level_turn", "straight"}
 
 
+def test_a_checkpoint_holds_the_curriculum(lanes: Lanes):
+    set_rung(lanes, 7.0, 5)
+    state, before = lanes.state(), lanes.figures()
+    set_rung(lanes, 9.0, 2)
+    lanes.restore(state)
+    assert lanes.figures() == before
+
+
 # -- trainings ---------------------------------------------------------------------------------------------------------
 
 

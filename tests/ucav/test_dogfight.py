@@ -46,6 +46,7 @@ class Match:
     def start(self, seed: int) -> None:
         self.s.rng = seed
         self.s.team[:], self.s.alive[:] = self.game.team_index, 1
+        self.s.strength[:] = 1.0
         self.s.info.winner = -1
         with np.errstate(over="ignore"):
             self.game.reset(self.s, self.game.world)

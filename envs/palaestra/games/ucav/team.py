@@ -14,10 +14,10 @@ An aircraft that is shot down, crashes, breaks or collides leaves the match: it 
 
 ## Missiles
 
-With ``weapons="missile"`` or ``"both"`` each aircraft has `missiles` missiles (`palaestra.games.ucav.missiles`), of
-which two can be in flight. The choice `launch` launches one; the mask has the opponents that cone, range and seeker
-allow. It hits its target alone, and takes `missile_damage` of its health. If the target leaves before, the missile
-destroys itself. Pilots are warned of missiles that follow them.
+With ``weapons="missile"`` or ``"both"`` each aircraft has `red_missiles` or `blue_missiles` missiles
+(`palaestra.games.ucav.missiles`), of which two can be in flight. The choice `launch` launches one; the mask has the
+opponents that cone, range and seeker allow. It hits its target alone, and takes `missile_damage` of its health. If the
+target leaves before, the missile destroys itself. Pilots are warned of missiles that follow them.
 
 ## Action Space
 
@@ -73,10 +73,11 @@ larger share of its health has won. Why an aircraft has left (``kill``, ``fled``
 Sizes are data: all matches of up to 4, 8 or 16 aircraft share a compiled kernel.
 
 Scripts: ``solo``, everybody fights the nearest opponent, as ``expert`` of the dogfight does. ``sort``: opponents are
-divided, so that nobody attacks one who has an attacker while another has none. ``drag``: who is nearest to an opponent
-runs away from it, and the others attack whoever hunts it. ``cover``: the first of the team fights the nearest opponent,
-the others attack whoever is best placed to shoot at it. ``straight`` holds its course. All others launch a missile at
-their target when they may and none follows it.
+divided, so that nobody attacks one who has an attacker while another has none. ``drag``: as sort, but who is hunted
+runs away from its hunter while that one is out of range, and the nearest mate attacks the hunter. ``cover``: pairs of
+two; the first ones fight as in sort, the second ones attack whoever hunts their first one, or else the target of it.
+``straight`` holds its course. All others launch a missile at their target when they may and none follows it. Scripts
+keep clear of each other.
 
 <!-- table: options -->
 
@@ -98,6 +99,7 @@ import numpy as np
 
 from palaestra.game import DRAW, Choice, Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.ucav import dogfight
+from palaestra.games.ucav.armament import EACH, MISSILE_INFO, WEAPONS
 from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BLUE, BODY, NOT_FLOWN, PERIOD_S, RED
 from palaestra.games.ucav.dogfight import (
@@ -166,9 +168,6 @@ CAPACITIES = (4, 8, 16)
 DURATION_S = 200.0
 """Length of a match, s."""
 NOBODY = -1
-MISSILES_EACH = 2
-"""Missiles of an aircraft that can be in flight."""
-
 END_REASONS = (*dogfight.END_REASONS, "wiped_out")
 WIPED_OUT = 2 + END_REASONS.index("wiped_out")
 """Number of the end of a team."""
@@ -186,11 +185,6 @@ TEAM_INFO = (
     Field("health", (2,), 0, 1, "1", "share of its health that each team has", "f8"),
     Field("left", (2,), 0, MOST, "1", "aircraft of each team in the match", "i8"),
     *(field for field in dogfight.INFO if field.name.startswith("reward_")),
-)
-MISSILE_INFO = (
-    Field("launches", (2,), unit="1", about="missiles launched", dtype="i8"),
-    Field("missile_hits", (2,), unit="1", about="missiles that have hit", dtype="i8"),
-    Field("missile_damage", (2,), unit="1", about="health taken from others by missiles", dtype="f8"),
 )
 
 
@@ -273,7 +267,7 @@ def launch_all(s, world, actions):
     for slot in range(world.red + world.blue):
         if s.alive[slot] and actions.pilot[slot].launch > 0:
             launch(s, slot, first_opponent(world, s.team[slot]) + actions.pilot[slot].launch - 1)
-            s.info.launches[slot] += 1
+            s.info.missiles_launched[slot] += 1
 
 
 def legal(s, world, mask):
@@ -353,7 +347,7 @@ def exchange_fire(s, world):
 
 def fly_missiles(s, world):
     """Flies all missiles for the period. One whose target has left destroys itself."""
-    for k in range((world.red + world.blue) * MISSILES_EACH):
+    for k in range((world.red + world.blue) * EACH):
         missile = s.missiles[k]
         if in_flight(missile):
             target, shooter = missile.target, missile.shooter
@@ -460,7 +454,7 @@ def exchange(by_stick: bool, size: int, states: Any, actions: Any) -> None:
     actions["pilot"] = actions["pilot"][:, other]
     if "missiles" in states.dtype.names:
         states["ammunition"] = states["ammunition"][:, other]
-        states["missiles"] = states["missiles"][:, (MISSILES_EACH * other[:, None] + np.arange(MISSILES_EACH)).ravel()]
+        states["missiles"] = states["missiles"][:, (EACH * other[:, None] + np.arange(EACH)).ravel()]
         missiles = states["missiles"]
         for name in ("shooter", "target"):
             missiles[name] = np.where(missiles["status"] == FREE, missiles[name], other[missiles[name]])
@@ -500,7 +494,7 @@ HOOKS = {
     Option("red", 4, "aircraft of red", low=1, high=MOST),
     Option("blue", 4, "aircraft of blue", low=1, high=MOST),
     Option("commands", "stick", "what a pilot decides, at 10 Hz or 2 Hz", words=("stick", "macro")),
-    Option("weapons", "gun", "what aircraft are armed with", words=("gun", "missile", "both")),
+    WEAPONS,
     *FLIGHT_OPTIONS,
 )
 def game(options: Any) -> Game:
@@ -518,7 +512,7 @@ def game(options: Any) -> Game:
     observation = team_table(commands, most, capacity, has_missiles)
     outside = Field("arena_damage", (2,), unit="1", about="health that it lost outside", dtype="f8")
     info = (*GUN_INFO, outside, *(MISSILE_INFO if has_missiles else ()))
-    armed = (("missiles", MISSILE, (MISSILES_EACH * capacity,)), ("ammunition", "i8", (capacity,)))
+    armed = (("missiles", MISSILE, (EACH * capacity,)), ("ammunition", "i8", (capacity,)))
     return Game(
         name="UcavTeam",
         roles=(Role("pilot", names, observation, action, capacity),),
