@@ -8,7 +8,8 @@ straight line, so a frame is two straight segments, and the miss distance is the
 * the lift turns the velocity through ``a dt / v`` and does not change its length; gravity adds ``g dt``;
 * the place moves with the mean of the velocities before and after.
 
-So a fall without air, a burn in free space, a drag-only deceleration and the speed in a turn are exact.
+So a fall without air, a burn in free space, a drag-only deceleration and the speed in a turn are exact. All together
+are of first order: after a chase of 6 s a missile is 0.4 m from where a hundredfold rate brings it.
 
 Guidance is true proportional navigation, ``N Vc (omega x line of sight)``, across the velocity, with gravity added,
 limited by the structure (`MOST_LIFT_MPS2`) and by the angle of attack (`MOST_ATTACK_RAD`).
