@@ -1,8 +1,8 @@
 """Aim commands: where the nose is to point relative to the other aircraft, and how fast to fly.
 
 A pilot chooses five times a second; the law with which the scripts point (`palaestra.games.ucav.aiming.point`) flies
-ten times a second, after the scripts' own safety (`palaestra.games.ucav.pilots`) has kept the aircraft off the ground
-and inside the arena. All zeros is pure pursuit at corner speed. Close to the nose and in gun range the offsets shrink,
+ten times a second, after the scripts' own safety (`palaestra.games.ucav.pilots`) has kept the aircraft off the ground,
+off the other aircraft and inside the arena. All zeros is pure pursuit at corner speed. Close to the nose and in gun range the offsets shrink,
 so that a learner's noise does not spoil the aim that the law holds.
 """
 
@@ -24,7 +24,15 @@ from palaestra.games.ucav.geometry import (
     rotate_to_earth,
 )
 from palaestra.games.ucav.macros import SPEED_HIGH_MPS, SPEED_LOW_MPS
-from palaestra.games.ucav.pilots import CORNER_SPEED_MPS, avoid_ground, decide, stay_inside
+from palaestra.games.ucav.pilots import (
+    BREAK_OFF_S,
+    CORNER_SPEED_MPS,
+    EXPERT,
+    avoid_collision,
+    avoid_ground,
+    decide,
+    stay_inside,
+)
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 
@@ -70,6 +78,7 @@ def fly_aim(s, slot, other, action):
     rate_x, rate_y, rate_z = line_of_sight_rate(me, target)
     wish_aim(m.wish, x, y, z, keep * rate_x, keep * rate_y, keep * rate_z, read_speed_mps(action.speed))
     stay_inside(m, me, s.parameters.arena_radius_m)
+    avoid_collision(m, me, target, BREAK_OFF_S[EXPERT])
     avoid_ground(m, me, s.parameters.floor_m)
     point(me, m.wish)
     hold_speed(GAINS, me, s.autopilots[slot], m.wish.speed_mps)

@@ -150,14 +150,14 @@ EXPERT_RANGE_M, EXPERT_SPEED_MPS = 600.0, 200.0
 WIDE, WIDE_FROM_M = 0.12, 2300.0
 """How far beside the other, per range, the expert passes, and from where on, m: room to turn in."""
 
-BREAK_G, BREAK_RADS, BREAK_S = 7.0, (math.radians(65.0), math.radians(97.0)), (1.0, 4.0)
+BREAK_G, BREAK_RADS, BREAK_S = 7.0, (math.radians(70.0), math.radians(100.0)), (1.0, 4.0)
 """Breaks of `jink`: load factor, g, angle of the lift from upwards, rad, and length, s."""
 MACRO_ROLL_RAD, MACRO_PATH_RAD, MACRO_SPEEDS_MPS, MACRO_HOLD_S = math.radians(75.0), 0.5, (180.0, 350.0), (3.0, 8.0)
 """Bounds of `random_macros`: bank and flight path, rad, speed, m/s, and how long they are held, s."""
 LOOP_G, LOOP_SLANT_RAD, LOOP_PATHS_RAD = 6.0, 0.9, (0.5, 1.2)
 """Pulls of `vertical`: load factor, g, largest slant of their planes and flight paths at which they end, rad."""
-SLOW_MPS = 160.0
-"""Speed below which `vertical` climbs no more, m/s."""
+SLOW_MPS, DOWN_RAD = 180.0, math.radians(30.0)
+"""Speed below which `vertical` climbs no more, m/s, and the breaks of `jink` slant down by so much more, rad."""
 
 BLIND_S, MISSEEN_RAD, SPARED_G = 0.5, 0.03, 3.0
 """A pilot of strength 0: time between two looks at the other, s, by how much it mistakes its place, rad, g unused."""
@@ -319,6 +319,8 @@ def jink(s, m, me):
         m.half_period_s = script_uniform(s, BREAK_S[0], BREAK_S[1])
         m.side = 1.0 if script_uniform(s, 0.0, 1.0) < 0.5 else -1.0
         m.bank_rad = script_uniform(s, BREAK_RADS[0], BREAK_RADS[1])
+        if me.true_airspeed_mps < SLOW_MPS:
+            m.bank_rad += DOWN_RAD
     wish_turn(m.wish, me, m.side * m.bank_rad, BREAK_G, CORNER_SPEED_MPS)
 
 
