@@ -44,8 +44,8 @@ def finish(sim: Any) -> None:
 @pytest.mark.parametrize(("red", "blue"), [("pure_pursuit", "expert"), ("lag_pursuit", "weave")])
 def test_equal_seeds_fly_the_same_match_on_both_engines(red, blue):
     with closing(matches("compiled", red, blue, 4)) as ours, closing(matches("jsbsim", red, blue, 4)) as oracle:
-        ours.reset(seed=3)
-        oracle.reset(seed=3)
+        ours.reset(seed=6)
+        oracle.reset(seed=6)
         for _ in range(5 * HZ):
             ours.step()
             oracle.step()

@@ -2,8 +2,8 @@
 
 A pilot chooses five times a second; the law with which the scripts point (`palaestra.games.ucav.aiming.point`) flies
 ten times a second, after the scripts' own safety (`palaestra.games.ucav.pilots`) has kept the aircraft off the ground,
-off the other aircraft and inside the arena. All zeros is pure pursuit at corner speed. Close to the nose and in gun range the offsets shrink,
-so that a learner's noise does not spoil the aim that the law holds.
+off the other aircraft and inside the arena. All zeros is pure pursuit at corner speed. Close to the nose and in gun
+range the offsets shrink, so that a learner's noise does not spoil the aim that the law holds.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ EXPERT_RANGE_M, EXPERT_SPEED_MPS = 600.0, 200.0
 WIDE, WIDE_FROM_M = 0.12, 2300.0
 """How far beside the other, per range, the expert passes, and from where on, m: room to turn in."""
 
-BREAK_G, BREAK_RADS, BREAK_S = 7.0, (math.radians(70.0), math.radians(100.0)), (1.0, 4.0)
+BREAK_G, BREAK_RADS, BREAK_S = 7.0, (math.radians(72.0), math.radians(102.0)), (1.0, 4.0)
 """Breaks of `jink`: load factor, g, angle of the lift from upwards, rad, and length, s."""
 MACRO_ROLL_RAD, MACRO_PATH_RAD, MACRO_SPEEDS_MPS, MACRO_HOLD_S = math.radians(75.0), 0.5, (180.0, 350.0), (3.0, 8.0)
 """Bounds of `random_macros`: bank and flight path, rad, speed, m/s, and how long they are held, s."""
