@@ -291,15 +291,18 @@ def may_launch(s, shooter, target):
 
 
 def in_envelope(shooter, target, p):
-    """Whether a target is in cone and range of a launch and of the seeker."""
+    """Whether a target is in cone and range of a launch and of the seeker, which looks along the velocity at first."""
     n, e, d = target.north_m - shooter.north_m, target.east_m - shooter.east_m, shooter.altitude_m - target.altitude_m
     distance = norm(n, e, d)
     if distance < p.launch_near_m or distance > p.launch_far_m or distance < CLOSEST_M:
         return False
     ahead, _, _ = rotate_to_body(shooter, n, e, d)
     its_ahead, _, _ = rotate_to_body(target, n, e, d)
+    vn, ve, vd = shooter.velocity_north_mps, shooter.velocity_east_mps, shooter.velocity_down_mps
+    along = (n * vn + e * ve + d * vd) / max(norm(vn, ve, vd), 1.0)
     in_cone = ahead >= math.cos(math.radians(p.launch_deg)) * distance
-    return in_cone and distance <= lock_range_m(its_ahead / distance, p)
+    is_seen = along >= math.cos(math.radians(p.seeker_deg)) * distance
+    return in_cone and is_seen and distance <= lock_range_m(its_ahead / distance, p)
 
 
 def free_missile(s, shooter):
