@@ -228,7 +228,7 @@ def _is_hit(match: Any, k: int, count: int) -> bool:
 
 
 def _roster(game: Game, match: Any) -> Canvas:
-    """All aircraft, one team beside the other: name, script, health, and height, speed and load or why it has left."""
+    """All aircraft, one team beside the other: name, script, health, height, speed and weapons or why it has left."""
     canvas = Canvas(COLUMN, 2 * STRIP_HEIGHT + MARGIN)
     for team, slots in enumerate(game.teams.values()):
         left = 0.5 * COLUMN * team
@@ -239,9 +239,9 @@ def _roster(game: Game, match: Any) -> Canvas:
             canvas.text((left + 12, y + 17), game.agents[k], MUTED if lost else color, 12)
             canvas.text((left + 62, y + 17), game.scripts[playing] if playing >= 0 else "", MUTED, 11)
             draw_bar(canvas, (left + 118, y + 9, left + 202, y + 16), float(match.health[k]), color, radius=3)
-            numbers = f"{body.altitude_m:.0f} m  {body.true_airspeed_mps:.0f} m/s  {body.load_factor_g:+.1f} g"
+            numbers = f"{body.altitude_m:.0f} m  {body.true_airspeed_mps:.0f} m/s"
             canvas.text((left + 12, y + 31), lost or numbers, SIGNAL if lost else TEXT, 11)
-            canvas.text((left + 202, y + 31), "on target" if match.in_gun[k] else "", SIGNAL, 11, "rs")
+            canvas.text((left + 202, y + 31), "" if lost else _note(game, match, k), SIGNAL, 11, "rs")
     return canvas
 
 
@@ -253,10 +253,7 @@ def _cockpit(game: Game, match: Any, k: int) -> Canvas:
     playing = int(match.current_player[k])
     canvas.text((66, 21), game.scripts[playing] if playing >= 0 else "", MUTED, 12)
     left, right, health = COLUMN - 162.0, COLUMN - 48.0, float(match.health[k])
-    text = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
-    if "missiles" in match.dtype.names and not match.lost[k]:
-        text = _warning(match, k) or f"{text}  missiles: {int(match.ammunition[k])}".strip()
-    canvas.text((left - 10, 21), text, SIGNAL, 12, "rs")
+    canvas.text((left - 10, 21), _note(game, match, k), SIGNAL, 12, "rs")
     draw_bar(canvas, (left, 12, right, 20), health, color, radius=3)
     canvas.text((COLUMN - 14, 21), f"{math.ceil(100 * health)}%", TEXT, 12, "rs")
     draw_attitude(canvas, (62.0, 91.0), 48.0, body, color)
@@ -271,6 +268,14 @@ def _cockpit(game: Game, match: Any, k: int) -> Canvas:
     )
     _draw_gauges(canvas, (128.0, 42.0), 78.0, gauges, color)
     return canvas
+
+
+def _note(game: Game, match: Any, k: int) -> str:
+    """Why an aircraft is lost, else what follows it, else what its weapons do, a text."""
+    text = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
+    if "missiles" in match.dtype.names and not match.lost[k]:
+        text = _warning(match, k) or f"{text}  missiles: {int(match.ammunition[k])}".strip()
+    return text
 
 
 def _warning(match: Any, k: int) -> str:
