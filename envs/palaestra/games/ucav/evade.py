@@ -146,7 +146,7 @@ PARAMETERS = (
     Parameter("speed_low_mps", 220.0, 120.0, 400.0, "m/s", "smallest starting airspeed", up_to="speed_high_mps"),
     Parameter("speed_high_mps", 280.0, 120.0, 400.0, "m/s", "largest starting airspeed"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
-    Parameter("side_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by what the missile sees"),
+    Parameter("side_weight", 4.0, -100.0, 100.0, "1", "weight of the shaping by what the missile sees"),
     Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
     Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,
