@@ -31,6 +31,10 @@ Share of 1,024 matches that end with survival:
 | ``beam``: turns level until the missile is 120 degrees off its tail | 83 % | 61 % |
 | ``expert``: hides its nozzle the shortest way, from the missile that is still far enough | 83 % | 61 % |
 
+Stable-Baselines3's PPO as it comes learns it in one to one and a half minutes on one core: of the last tenth of the
+matches in 150,000 decisions, still exploring, it survives 63, 73 and 82 % (seeds 0, 1, 2;
+``PPO("MlpPolicy", gymnasium.make("palaestra/UcavEvade-v0"), seed=seed).learn(150_000)``), of the first 8 to 16 %.
+
 ## Action Space
 
 Ten decisions a second.
