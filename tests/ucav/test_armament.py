@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games.play import long_without_the_compiler
-from ucav.test_dogfight import Match
+from ucav.fights import Match
 
 from palaestra.core.compile.linker import record_view
 from palaestra.games.ucav import dogfight, pursuit
