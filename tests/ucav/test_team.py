@@ -571,14 +571,14 @@ def test_the_bait_of_drag_is_who_is_hunted_and_the_nearest_mate_fights_the_hunte
     assert match.scratch.bait[RED] == -1
 
 
-def test_the_seconds_of_the_pairs_of_cover_fight_who_hunts_the_firsts_or_help_them():
-    targets = Match(FOUR).apart().plan(RED, "cover")
-    assert targets[0] == targets[1] != targets[2] == targets[3]
+def test_the_two_of_a_pair_of_cover_fight_whoever_hunts_the_other():
+    assert Match(FOUR).apart().plan(RED, "cover") == Match(FOUR).apart().plan(RED, "sort")
     match = hunted()
-    match.put(5, 500.0, 0.0)  # nearer to the first, but it flies away
+    match.put(5, 500.0, 0.0)  # nearer to the hunted one, but it flies away
     assert match.plan(RED, "cover")[:2] == [5, 7]
-    match.put(1, 0.0, 0.0)
-    match.s.alive[0] = 0  # the second is a first now
+    match.s.body[0], match.s.body[1] = match.s.body[1].copy(), match.s.body[0].copy()
+    assert match.plan(RED, "cover")[:2] == [7, 5]
+    match.s.alive[0] = 0  # the next one covers now
     assert match.plan(RED, "cover")[1:3] == [5, 7]
 
 

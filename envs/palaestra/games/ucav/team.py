@@ -78,10 +78,9 @@ Sizes are data: all matches of up to 4, 8 or 16 aircraft share a compiled kernel
 
 Scripts: ``solo``, everybody fights the nearest opponent, as ``expert`` of the dogfight does. ``sort``: opponents are
 divided, so that nobody attacks one who has an attacker while another has none. ``drag``: as sort, but who is hunted
-runs away from its hunter while that one is out of range, and the nearest mate attacks the hunter. ``cover``: pairs of
-two; the first ones fight as in sort, the second ones attack whoever hunts their first one, or else the target of it.
-``straight`` holds its course. All others launch a missile at their target when they may and none follows it. Scripts
-keep clear of each other.
+runs away from its hunter while that one is out of range, and the nearest mate attacks the hunter. ``cover``: as sort,
+but the two of each pair, by number, attack whoever hunts the other. ``straight`` holds its course. All others launch a
+missile at their target when they may and none follows it. Scripts keep clear of each other.
 
 <!-- table: options -->
 

@@ -201,16 +201,23 @@ def lure(s, team, count, scratch):
 
 
 def guard(s, team, count, scratch):
-    """Makes pairs of the members by number: the second fights whoever hunts the first, else the first one's target."""
-    leader = NOBODY
+    """Makes pairs of the members by number: each of a pair fights whoever hunts the other, if somebody does."""
+    first = NOBODY
     for slot in range(count):
         if s.alive[slot] and s.team[slot] == team:
-            if leader == NOBODY:
-                leader = slot
+            if first == NOBODY:
+                first = slot
             else:
-                hunter = hunter_of(s, leader, count)
-                scratch.target[slot] = scratch.target[leader] if hunter == NOBODY else hunter
-                leader = NOBODY
+                cover(s, first, slot, count, scratch)
+                cover(s, slot, first, count, scratch)
+                first = NOBODY
+
+
+def cover(s, slot, mate, count, scratch):
+    """Makes whoever hunts a mate the target."""
+    hunter = hunter_of(s, mate, count)
+    if hunter != NOBODY:
+        scratch.target[slot] = hunter
 
 
 def hunter_of(s, slot, count):
