@@ -33,6 +33,8 @@ PAGES = [
 ENVIRONMENTS = ROOT / "docs" / "environments"
 SHORTER = {
     "palaestra demo": "palaestra demo --matches 1",
+    "learn(150_000)": "learn(2_048)",
+    "curriculum.learn(1_000_000, ": "curriculum.learn(8_192, ",
     "model.learn(400_000)": "model.learn(6_400)",
     "model.learn(100_000)": "model.learn(4_096)",
     "hunter.learn(50_000)": "hunter.learn(512)",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from palaestra.core.files import FileError
 from palaestra.games.ucav import acmi, dogfight, limits, track
+from palaestra.games.ucav import missiles as missile_rules
 from palaestra.games.ucav.acmi import AcmiWriter, object_id, read_acmi, write_acmi
 
 GAME = dogfight.game()
@@ -278,3 +279,24 @@ def test_a_bomb_is_refused_after_as_much_as_a_recording_may_have(tmp_path: Path,
         archive.writestr("x.txt.acmi", bytes(2**24))
     with pytest.raises(FileError, match=r"x\.zip\.acmi: larger than"):
         read_acmi(tmp_path / "x.zip.acmi")
+
+
+def test_each_launch_is_a_missile_of_its_own_that_ends(tmp_path: Path):
+    game = dogfight.game(weapons="missile")
+    records = np.zeros(8, game.state_dtype)
+    records["steps"] = records["periods"] = np.arange(8)
+    records["info"]["winner"], records["current_player"] = -1, (0, -1)
+    missiles = records["missiles"]
+    missiles["status"][1:4, 2], missiles["status"][4, 2] = missile_rules.GUIDED, missile_rules.HIT
+    missiles["flight_s"][1:4, 2] = 0.1, 0.2, 0.3
+    missiles["status"][5:7, 2], missiles["flight_s"][5:7, 2] = missile_rules.LOST, (0.1, 0.2)
+    missiles["status"][7, 2] = missile_rules.GONE
+    missiles["shooter"][:, 2] = 1
+    missiles["north_m"][:, 2], missiles["velocity_north_mps"][:, 2] = np.arange(8.0) * 50.0, 500.0
+    write_acmi(tmp_path / "fight.acmi", game, records)
+    recording = read_acmi(tmp_path / "fight.acmi")
+    first, second = (one for one in recording.objects.values() if one.properties.get("Type") == "Weapon+Missile")
+    assert (first.properties["Color"], first.times_s[0], first.removed_s) == ("Blue", 0.1, 0.4)
+    np.testing.assert_allclose(first.positions_m[:, 0], [50.0, 100.0, 150.0], atol=0.02)
+    assert (second.times_s[0], second.removed_s) == (0.5, 0.7)
+    assert [event.kind for event in recording.events] == ["Destroyed", "Timeout"]

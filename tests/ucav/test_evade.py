@@ -117,7 +117,7 @@ def test_shaping_pays_what_the_potentials_gain_and_sums_to_minus_the_first():
 def test_the_side_potential_is_the_nozzle_that_the_next_missile_sees():
     match = Match(aspect_deg=0.0, altitude_spread_m=0.0)
     body = match.s.body[PILOT]
-    for turned_deg, expected in ((0.0, -1.0), (60.0, -0.5), (90.0, 0.0), (150.0, 0.0)):
+    for turned_deg, expected in ((0.0, -1.0), (60.0, -1.0 / 3.0), (90.0, 0.0), (150.0, 0.0)):
         start = math.atan2(-match.s.missiles[0].east_m, -match.s.missiles[0].north_m)
         body.heading_rad = start + math.radians(turned_deg)
         assert evade.side_potential(match.s) == pytest.approx(expected, abs=1e-9)
@@ -180,7 +180,7 @@ def test_no_escape_range_and_what_it_means():
     assert 5000.0 <= no_escape_m <= 5400.0
     inside = np.linspace(1000.0, no_escape_m, 200)
     assert hits_by_range("straight", inside).mean() >= 0.95
-    outside = {**STANDARD, "aspect_deg": 60.0, "range_low_m": 1.2 * no_escape_m, "range_high_m": 1.2 * no_escape_m}
+    outside: Any = {**STANDARD, "aspect_deg": 60.0, "range_low_m": 1.2 * no_escape_m, "range_high_m": 1.2 * no_escape_m}
     assert (~survivors("beam", 64, **outside)).mean() <= 0.2
 
 

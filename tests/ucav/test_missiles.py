@@ -295,6 +295,10 @@ def test_a_launch_needs_range_cone_and_ammunition():
     s.body[0].heading_rad = math.radians(31.0)
     assert not missiles.may_launch(s, 0, 1)
     s.body[0].heading_rad = 0.0
+    s.body[0].velocity_north_mps, s.body[0].velocity_down_mps = 0.75 * 250.0, 0.66 * 250.0  # 41 deg below the nose
+    assert not missiles.may_launch(s, 0, 1)
+    s.body[0].velocity_north_mps, s.body[0].velocity_down_mps = 0.8 * 250.0, 0.6 * 250.0
+    assert missiles.may_launch(s, 0, 1)
     s.ammunition[0] = 0
     assert not missiles.may_launch(s, 0, 1)
 

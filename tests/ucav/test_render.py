@@ -18,7 +18,8 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import GROUND, SIGNAL, SKY, TEAMS
-from palaestra.games.ucav import dogfight, render_flight, track
+from palaestra.game import Game
+from palaestra.games.ucav import dogfight, evade, missiles, render_flight, track
 from palaestra.games.ucav.flightplot import film, plot_flight
 from palaestra.games.ucav.geometry import GRAVITY_MPS2
 from palaestra.games.ucav.instruments import draw_aircraft, draw_attitude
@@ -33,10 +34,10 @@ SCENE = Scene(0.0, 0.0, 2430.0, 2500.0, 6000.0)
 PIXELS_PER_M = SQUARE / (2 * SCENE.half_side_m)
 
 
-def make_fight(count: int = 1) -> np.ndarray:
+def make_fight(count: int = 1, game: Game = GAME) -> np.ndarray:
     """Red 1 km south of the origin flying north, blue 1 km north of it flying east, 4 km up, 200 m/s."""
-    records = np.zeros(count, GAME.state_dtype)
-    for parameter in GAME.parameters:
+    records = np.zeros(count, game.state_dtype)
+    for parameter in game.parameters:
         records["parameters"][parameter.name] = parameter.default
     records["steps"] = records["periods"] = np.arange(count)
     records["info"]["winner"], records["current_player"], records["health"] = -1, -1, 1.0
@@ -362,3 +363,33 @@ def test_a_plot_of_a_fight_needs_no_display(tmp_path: Path):
     assert figure.get_suptitle() == "UcavDogfight: red wins · kill"
     figure.savefig(tmp_path / "fight.png")
     assert (tmp_path / "fight.png").stat().st_size > 10_000
+
+
+def test_a_missile_is_drawn_where_it_flies_with_its_shooters_color():
+    game = dogfight.game(weapons="missile")
+    records = make_fight(3, game)
+    missile = records["missiles"][:, 2]
+    for name, value in (("status", missiles.GUIDED), ("shooter", 1), ("altitude_m", 4000.0), ("flight_s", 0.1)):
+        missile[name] = value
+    missile["north_m"], missile["east_m"] = (300.0, 250.0, 200.0), 600.0
+    records["missiles"][:, 2] = missile
+    picture = np.asarray(render_flight.draw_dogfight(game, None, records[-1], records[:-1], SCENE))
+    x, y = MARGIN + 0.5 * SQUARE + 600.0 * PIXELS_PER_M, HEADER + 0.5 * SQUARE - 200.0 * PIXELS_PER_M
+    assert tuple(picture[round(y), round(x)]) == TEAMS[1]
+    records["ammunition"] = 1
+    armed = np.asarray(render_flight.draw_dogfight(game, None, records[-1], records[:-1], SCENE))
+    assert (armed != picture).any()  # the envelope of a launch
+
+
+def test_an_evader_sees_what_follows_it():
+    game = evade.game()
+    records = np.zeros(2, game.state_dtype)
+    for parameter in game.parameters:
+        records["parameters"][parameter.name] = parameter.default
+    records["body"]["altitude_m"], records["body"]["true_airspeed_mps"] = 5000.0, 250.0
+    records["missiles"]["status"][:, 0] = missiles.GUIDED
+    records["missiles"]["altitude_m"], records["missiles"]["north_m"] = 5000.0, -3000.0
+    records["missiles"]["velocity_north_mps"], records["missiles"]["flight_s"] = 500.0, (0.1, 0.2)
+    canvas: Canvas = render_flight.draw_evade(game, None, records[-1], records[:-1])
+    said = [words.words for panel, _ in canvas.panels for words in panel.words]
+    assert "missile 1: follows, 500 m/s, 0 g, 3000 m, 6.0 s" in said

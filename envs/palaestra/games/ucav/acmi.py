@@ -32,6 +32,7 @@ import numpy as np
 from palaestra.core.files import FileError, open_atomically, printable, printable_error, read_limited
 from palaestra.game import Game
 from palaestra.games.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
+from palaestra.games.ucav.missiles import GUIDED, HIT, LOST
 from palaestra.games.ucav.records import match_time_s, outcome, reason
 
 REFERENCE_TIME = "2000-01-01T12:00:00Z"
@@ -42,7 +43,12 @@ T_DECIMALS = (7, 7, 2, 2, 2, 2)
 """Decimals of longitude and latitude (1e-7 degrees are 11 mm), altitude (m) and the three angles (degrees)."""
 
 AIRCRAFT = {"Name": "F-16C", "Type": "Air+FixedWing"}
+MISSILE_SHAPE = {"Name": "AIM-9", "Type": "Weapon+Missile"}
 """What Tacview needs to pick a shape."""
+
+FIRST_MISSILE = 0x1000000
+"""Ids of missiles follow this one."""
+AXES = ("north", "east", "down")
 
 INSTRUMENTS = (
     ("TAS", "true_airspeed_mps", 1.0, 1),
@@ -91,6 +97,8 @@ class AcmiWriter:
         self._gone: set[int] = set()
         self._over = False
         self._match, self._start_s, self._match_s = 0, 0.0, 0.0
+        self._missiles: dict[int, tuple[int, float]] = {}  # of each record in flight: id, and time of flight then
+        self._launched = 0
         self._file.write("FileType=text/acmi/tacview\nFileVersion=2.2\n")
         self.update(0, None, **{"ReferenceTime": reference_time, "DataRecorder": "palaestra", **properties})
 
@@ -179,11 +187,37 @@ class AcmiWriter:
             if "lost" in fields and s["lost"][slot]:
                 self.event("Destroyed", id, text=f"{agent}: {reason(game, s['lost'][slot])}")
                 self.remove(id)
+        if "missiles" in fields:
+            self._write_missiles(game, s["missiles"])
         if s["info"]["end_reason"] and not self._over:
             self._over = True
             self.event("Bookmark", text=outcome(game, s))
 
+    def _write_missiles(self, game: Game, missiles: np.ndarray) -> None:
+        """Writes the missiles in flight, each launch an object of its own, and what became of those that end."""
+        for k, missile in enumerate(missiles):
+            before = self._missiles.get(k)
+            flies, age_s = missile["status"] in (GUIDED, LOST), float(missile["flight_s"])
+            if before is not None and (not flies or age_s < before[1]):
+                kind = "Destroyed" if missile["status"] == HIT else "Timeout"
+                self.event(kind, before[0], text="the missile hits" if kind == "Destroyed" else "the missile is gone")
+                self.remove(before[0])
+                del self._missiles[k]
+            if flies:
+                if k not in self._missiles:
+                    self._launched += 1
+                id = FIRST_MISSILE + self._launched if k not in self._missiles else self._missiles[k][0]
+                self._missiles[k] = id, age_s
+                slot = int(missile["shooter"])
+                team = list(game.teams)[game.team_index[slot]].capitalize() if slot < len(game.agents) else "Red"
+                color = team if team in ("Red", "Blue") else "Green"
+                speed = math.sqrt(sum(float(missile[f"velocity_{axis}_mps"]) ** 2 for axis in AXES))
+                self.update(id, _transform_of_missile(missile), **MISSILE_SHAPE, Color=color, TAS=_number(speed, 1))
+
     def _next_match(self, game: Game) -> None:
+        for id, _ in self._missiles.values():
+            self.remove(id)
+        self._missiles.clear()
         for slot in range(len(game.agents)):
             id = object_id(game, slot, self._match)
             if id in self._known:
@@ -258,6 +292,19 @@ def transform_of(body: np.void) -> tuple[float, float, float, float, float, floa
         math.degrees(float(body["roll_rad"])),
         math.degrees(float(body["pitch_rad"])),
         math.degrees(float(body["heading_rad"])),
+    )
+
+
+def _transform_of_missile(missile: np.void) -> tuple[float, float, float, float, float, float]:
+    """The same of a missile, which points where it flies."""
+    north, east, down = (float(missile[f"velocity_{axis}_mps"]) for axis in AXES)
+    return (
+        math.degrees(float(missile["east_m"]) / EAST_M_PER_RAD),
+        math.degrees(float(missile["north_m"]) / NORTH_M_PER_RAD),
+        float(missile["altitude_m"]),
+        0.0,
+        math.degrees(math.atan2(-down, math.hypot(north, east))),
+        math.degrees(math.atan2(east, north)) % 360.0,
     )
 
 

@@ -1,9 +1,9 @@
 """Aim commands: where the nose is to point relative to the other aircraft, and how fast to fly.
 
 A pilot chooses five times a second; the law with which the scripts point (`palaestra.games.ucav.aiming.point`) flies
-ten times a second, after the scripts' own safety (`palaestra.games.ucav.pilots`) has kept the aircraft off the ground
-and inside the arena. All zeros is pure pursuit at corner speed. Close to the nose and in gun range the offsets shrink,
-so that a learner's noise does not spoil the aim that the law holds.
+ten times a second, after the scripts' own safety (`palaestra.games.ucav.pilots`) has kept the aircraft off the ground,
+off the other aircraft and inside the arena. All zeros is pure pursuit at corner speed. Close to the nose and in gun
+range the offsets shrink, so that a learner's noise does not spoil the aim that the law holds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from palaestra.games.ucav.geometry import (
     rotate_to_earth,
 )
 from palaestra.games.ucav.macros import SPEED_HIGH_MPS, SPEED_LOW_MPS
-from palaestra.games.ucav.pilots import CORNER_SPEED_MPS, avoid_ground, decide, stay_inside
+from palaestra.games.ucav.pilots import (
+    BREAK_OFF_S,
+    CORNER_SPEED_MPS,
+    EXPERT,
+    avoid_collision,
+    avoid_ground,
+    decide,
+    stay_inside,
+)
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.scalars import clip
 
@@ -59,6 +67,12 @@ def fly_aim(s, slot, other, action):
         other: Slot of the aircraft that it aims at.
         action: Record of `AIM`.
     """
+    wish_as_aimed(s, slot, other, action)
+    fly_as_wished(s, slot)
+
+
+def wish_as_aimed(s, slot, other, action):
+    """Writes the wish that an action stands for, and what safety makes of it."""
     m, me, target = s.aims[slot], s.body[slot], s.body[other]
     free = freedom(me, target)
     heading, elevation = direction_to(me, target, LEAD_SPAN_S * action.lead)
@@ -70,9 +84,15 @@ def fly_aim(s, slot, other, action):
     rate_x, rate_y, rate_z = line_of_sight_rate(me, target)
     wish_aim(m.wish, x, y, z, keep * rate_x, keep * rate_y, keep * rate_z, read_speed_mps(action.speed))
     stay_inside(m, me, s.parameters.arena_radius_m)
+    avoid_collision(m, me, target, BREAK_OFF_S[EXPERT])
     avoid_ground(m, me, s.parameters.floor_m)
-    point(me, m.wish)
-    hold_speed(GAINS, me, s.autopilots[slot], m.wish.speed_mps)
+
+
+def fly_as_wished(s, slot):
+    """Puts the nose where the wish has it."""
+    wish = s.aims[slot].wish
+    point(s.body[slot], wish)
+    hold_speed(GAINS, s.body[slot], s.autopilots[slot], wish.speed_mps)
 
 
 def freedom(me, target):

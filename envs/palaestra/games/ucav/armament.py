@@ -31,8 +31,9 @@ from palaestra.games.ucav.missiles import (
 from palaestra.games.ucav.weapons import REAR_RAD, shoot
 from palaestra.kernels.scalars import clip
 
+WEAPONS = Option("weapons", "gun", "what the aircraft carry", words=("gun", "missile", "both"))
 WEAPON_OPTIONS = (
-    Option("weapons", "gun", "what the aircraft carry", words=("gun", "missile", "both")),
+    WEAPONS,
     Option(
         "trigger",
         False,
@@ -62,8 +63,9 @@ MISSILE_STATE = (
     ("missiles", MISSILE, (COUNT * EACH,)),  # those of red, those of blue
     ("ammunition", "i8", (COUNT,)),
 )
+MISSILES_LEFT = Field("missiles_left", (), 0.0, 8.0, "1", "own missiles that are not launched yet")
 MISSILE_FIELDS = (
-    Field("missiles_left", (), 0.0, 8.0, "1", "own missiles that are not launched yet"),
+    MISSILES_LEFT,
     Field("may_launch", (), 0.0, 1.0, "1", "1 while a missile can be launched"),
     Field("missile_flies", (), 0.0, 1.0, "1", "1 while an own missile follows the other"),
     *WARNING_FIELDS,
@@ -164,11 +166,15 @@ def show_missiles(s, slot, o):
 
 
 def script_launch(s, slot, action):
-    """Launches one missile after the other, from behind once it is near enough that turning away does not help."""
-    me, other = s.body[slot], s.body[opponent_of(slot)]
-    good = distance_m(me, other) <= EAGER_M or aspect_angle_rad(me, other) > REAR_RAD
+    """Launches one missile after the other."""
+    good = is_good_shot(s.body[slot], s.body[opponent_of(slot)])
     ready = good and not has_missile_out(s, slot) and may_launch(s, slot, opponent_of(slot))
     action.launch = 1 if ready else 0
+
+
+def is_good_shot(me, other):
+    """Whether a script launches: from behind once it is near enough that turning away does not help."""
+    return distance_m(me, other) <= EAGER_M or aspect_angle_rad(me, other) > REAR_RAD
 
 
 def exchange_weapons(states: Any) -> None:

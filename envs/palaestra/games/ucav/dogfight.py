@@ -21,6 +21,13 @@ counts as flying straight within it, so that a pass at 700 m/s is not missed.
 An aircraft outside the arena, a cylinder about the origin of the match, loses health too, and that counts as damage
 dealt by the other: flight does not lead to a draw.
 
+`weapons` and `trigger` give the pilots more to decide, and more to see. With ``trigger=True`` the gun fires while the
+pilot says so, 5 s in all (`gun_seconds`). With ``weapons="missile"`` or ``"both"`` each aircraft has two missiles
+(`red_missiles`, `blue_missiles`), as in `palaestra/UcavEvade-v0` (`palaestra.games.ucav.evade`), and a launch is a
+masked choice: legal up to 30 degrees off the nose, from 1 to 5 km, where the seeker sees the other, that is from behind
+rather than from ahead. A missile passes within 8 m (`lethal_m`) or misses; a hit takes `missile_damage`, all of the
+health. The warning receiver shows the two next missiles that follow the aircraft.
+
 ## Flight
 
 The aircraft is JSBSim's F-16 with its own flight control system, gear up, at 60 frames a second. Its files are read
@@ -297,13 +304,17 @@ def command_aim(s, world, actions, scratch):
     """Points the aircraft where their pilots aim, for one period."""
     note_places(s)
     for slot in range(COUNT):
-        action = actions.pilot[slot]
         change_weather(s, s.body[slot])
-        s.last_action[slot, 0] = action.lead
-        s.last_action[slot, 1] = action.side
-        s.last_action[slot, 2] = action.up
-        s.last_action[slot, 3] = action.speed
-        fly_aim(s, slot, opponent_of(slot), action)
+        remember_aim(s, slot, actions.pilot[slot])
+        fly_aim(s, slot, opponent_of(slot), actions.pilot[slot])
+
+
+def remember_aim(s, slot, action):
+    """Notes the action for the next observation."""
+    s.last_action[slot, 0] = action.lead
+    s.last_action[slot, 1] = action.side
+    s.last_action[slot, 2] = action.up
+    s.last_action[slot, 3] = action.speed
 
 
 def remember_macro(s, slot, action):
@@ -335,13 +346,9 @@ def evaluate_aim(s, world, rewards, scratch):
 
 
 def evaluate(s, rewards, periods, dealt):
-    """Arena, airframe, ground; then the end and the rewards. Returns whether a rule ended the match.
+    """Arena, airframe, ground; then the end and the rewards: ``dealt`` is red's for what weapons did in this period.
 
-    Args:
-        s: Match record.
-        rewards: Of the decision.
-        periods: Periods of a decision.
-        dealt: Red's reward for what weapons did in this period.
+    Returns whether a rule ended the match.
     """
     damage = dealt + drain_outside(s)
     touch = closest_approach_m(s, RED, BLUE) < s.parameters.collision_m

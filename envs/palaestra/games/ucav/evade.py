@@ -7,16 +7,33 @@ in `palaestra/UcavDogfight-v2`: JSBSim's, compiled). It survives when none of th
 
 A missile (`palaestra.games.ucav.missiles`) is a point of 85.5 kg with the size of an AIM-9: 6 s of thrust, drag, and
 up to 30 g of lift, less where the air is thin or the missile slow. It follows its target by proportional navigation at
-60 Hz, and hits where it passes within `lethal_m` (8 m). There are three ways out:
+60 Hz, and hits where it passes within 8 m (`lethal_m`). There are two ways out:
 
-* **turn the side to it**: the seeker sees the hot nozzle, from behind at 10 km and from the side at 2 km. Who shows
-  the side, or the front, while the missile is farther away than that is lost, and a missile that lost its target does
-  not find it again;
-* **run away**: burnt out, a missile gets slower, and gives up when it falls behind;
-* **turn late and hard**: a missile that is slow cannot follow, and what leaves the cone of 40 degrees of its seeker is
-  lost too.
+* **turn the side to it**: the seeker sees the hot nozzle, at 10 km from right behind (`seeker_rear_m`) and at 1 km from
+  the side and from ahead (`seeker_front_m`). A target that hides its nozzle while the missile is farther away than that
+  is lost, and a missile that lost its target does not find it again. A turn of 90 degrees takes some five seconds, in
+  which a missile comes two to three kilometres closer;
+* **run away**: burnt out, a missile gets slower, and gives up when it falls behind.
 
-The aircraft needs some five seconds for a turn of 90 degrees, in which a missile flies two to three kilometres.
+The **no-escape range** is 5.2 km: the largest at which a missile that was launched from right behind hits a target that
+flees at full throttle from the launch on, both at 5 km and 250 m/s. Inside, a target that flies straight was hit by 200
+of 200; at 1.2 times the range one that turned its side to the missile by none of 64
+(``pytest tests/ucav/test_evade.py -k no_escape``).
+
+Share of 1,024 matches that end with survival:
+
+| | one missile | two |
+|---|---|---|
+| random sticks | 8 % | 0.5 % |
+| ``straight``: holds its course | 8 % | 0.5 % |
+| ``break_turn``: turns towards the missile when it is 3 s away | 8 % | 0.5 % |
+| ``drag``: flees | 13 % | 1.5 % |
+| ``beam``: turns level until the missile is 120 degrees off its tail | 83 % | 61 % |
+| ``expert``: hides its nozzle the shortest way, from the missile that is still far enough | 83 % | 61 % |
+
+Stable-Baselines3's PPO as it comes learns it in one to one and a half minutes on one core: of the last tenth of the
+matches in 150,000 decisions, still exploring, it survives 63, 73 and 82 % (seeds 0, 1, 2;
+``PPO("MlpPolicy", gymnasium.make("palaestra/UcavEvade-v0"), seed=seed).learn(150_000)``), of the first 8 to 16 %.
 
 ## Action Space
 
@@ -35,9 +52,9 @@ Nothing depends on where the aircraft is or where north is.
 
 * **end**: +1 for surviving, -1 for a hit, a crash, a broken airframe or a flight out of the tables;
 * **shaping**: ``weight * (shaping_discount * F(next) - F(now))`` of two potentials (Ng, Harada and Russell, ICML 1999).
-  `side_weight`: ``F`` falls from 0 to -1 as the aircraft turns its nozzle to the missile that arrives next, minus the
-  cosine of the angle off the tail, and is 0 while the missile sees nothing or is gone. `altitude_weight`: height over
-  the floor as a share of 1500 m, minus 1. Both are 0 after the end.
+  `side_weight`: ``F`` falls from 0 to -1 as the missile that arrives next gets from the side to right behind, and is 0
+  when none follows the aircraft. `altitude_weight`: height over the floor as a share of 1500 m, minus 1. Both are 0
+  after the end.
 
 ## Starting State
 
@@ -74,7 +91,7 @@ from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BODY, PERIOD_S
 from palaestra.games.ucav.dogfight import put_stick
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
-from palaestra.games.ucav.geometry import rotate_to_body, rotate_to_earth
+from palaestra.games.ucav.geometry import off_axis_angle_rad, rotate_to_body
 from palaestra.games.ucav.inner_loop import STICK
 from palaestra.games.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_S, extend_overload_s, find_failure
 from palaestra.games.ucav.missiles import (
@@ -133,8 +150,8 @@ PARAMETERS = (
     Parameter("speed_low_mps", 220.0, 120.0, 400.0, "m/s", "smallest starting airspeed", up_to="speed_high_mps"),
     Parameter("speed_high_mps", 280.0, 120.0, 400.0, "m/s", "largest starting airspeed"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
-    Parameter("side_weight", 0.5, -100.0, 100.0, "1", "weight of the shaping by what the missile sees"),
-    Parameter("altitude_weight", 0.5, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
+    Parameter("side_weight", 4.0, -100.0, 100.0, "1", "weight of the shaping by what the missile sees"),
+    Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
     Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,
 )
@@ -255,14 +272,12 @@ def loss_reason(s, hit):
 
 
 def side_potential(s):
-    """Minus the cosine of the angle of the next missile off the tail while the nozzle is in its view, in [-1, 0]."""
+    """How far the next missile is from seeing no nozzle, in [-1, 0]: its angle off the tail over 90 degrees, less 1."""
     k = threat(s, PILOT, -1)
     if k < 0:
         return 0.0
-    body, missile = s.body[PILOT], s.missiles[k]
-    n, e, d = body.north_m - missile.north_m, body.east_m - missile.east_m, missile.altitude_m - body.altitude_m
-    x, y, z = rotate_to_earth(body, 1.0, 0.0, 0.0)
-    return -clip((n * x + e * y + d * z) / max(norm(n, e, d), 1.0), 0.0, 1.0)
+    x, y, z = sight_of(s, k)
+    return min(off_axis_angle_rad(-x, y, z) / (0.5 * math.pi) - 1.0, 0.0)
 
 
 def altitude_potential(s):
@@ -372,7 +387,7 @@ def game(options: Any) -> Game:
         horizon=round(DURATION_S / PERIOD_S),
         info=INFO,
         end_reasons=END_REASONS,
-        render="palaestra.games.ucav.render_flight:draw_track",
+        render="palaestra.games.ucav.render_flight:draw_evade",
         render_fps=1.0 / PERIOD_S,
         **flight,
     )

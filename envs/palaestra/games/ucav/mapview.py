@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import LINE, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.games.ucav.geometry import GRAVITY_MPS2
 from palaestra.games.ucav.instruments import body_axes, draw_aircraft
+from palaestra.games.ucav.missiles import GUIDED, LOST
 from palaestra.games.ucav.weapons import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
 
 GLYPH = 17.0
@@ -197,6 +199,50 @@ def draw_flight(canvas: Canvas, view: View, match: Any, k: int, team: int, path:
     if lost:
         for sign in (-GLYPH, GLYPH):
             canvas.line([(at[0] - GLYPH, at[1] - sign), (at[0] + GLYPH, at[1] + sign)], SIGNAL, 2.5)
+
+
+def draw_envelope(canvas: Canvas, view: View, match: Any, k: int, team: int) -> None:
+    """Where aircraft k may launch a missile at what the seeker sees: the edges of the cone and of the range, dashed."""
+    if match.lost[k] or not match.ammunition[k]:
+        return
+    p, here = match.parameters, positions_m(match.body[k])
+    nose, right, _ = body_axes(match.body[k])
+    spread, near, far = math.radians(p.launch_deg), float(p.launch_near_m), float(p.launch_far_m)
+    angles = np.linspace(-spread, spread, 9)
+    rays = np.cos(angles)[:, None] * nose + np.sin(angles)[:, None] * right
+    color = fade(TEAMS[team], 0.5)
+    for ray in (rays[0], rays[-1]):
+        canvas.dashes(view.point(here + near * ray), view.point(here + far * ray), color, 1.0, 6.0)
+    for distance in (near, far):
+        canvas.line(view.points(here + distance * rays), color, 1.0)
+
+
+def draw_missiles(canvas: Canvas, view: View, past: np.ndarray, teams: Sequence[int], steps: int) -> None:
+    """Missiles in flight with their trails: a cross where one flew on without its target.
+
+    Args:
+        canvas: Panel.
+        view: Of the panel.
+        past: Missile records [T, n], the last ones are now.
+        teams: Of each slot that launches.
+        steps: Decisions until now.
+    """
+    for k in range(past.shape[1]):
+        track, now = past[:, k], past[-1, k]
+        if now["status"] not in (GUIDED, LOST):
+            continue
+        color = TEAMS[teams[int(now["shooter"])]]
+        track = track[track["flight_s"] > 0.0]
+        starts = np.flatnonzero(np.diff(track["flight_s"]) < 0.0)
+        track = track[starts[-1] + 1 :] if len(starts) else track
+        points = view.points(positions_m(track)) if len(track) else []
+        draw_trail(canvas, points, color, steps)
+        at = view.point(positions_m(now))
+        if now["status"] == GUIDED:
+            canvas.circle(at, 0.25 * GLYPH, color, TEXT, 1.0)
+        else:
+            for sign in (-5.0, 5.0):
+                canvas.line([(at[0] - 5.0, at[1] - sign), (at[0] + 5.0, at[1] + sign)], color, 1.5)
 
 
 def draw_trail(canvas: Canvas, points: list[Point], color: Color, steps: int) -> None:

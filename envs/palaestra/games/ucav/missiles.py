@@ -8,7 +8,8 @@ straight line, so a frame is two straight segments, and the miss distance is the
 * the lift turns the velocity through ``a dt / v`` and does not change its length; gravity adds ``g dt``;
 * the place moves with the mean of the velocities before and after.
 
-So a fall without air, a burn in free space, a drag-only deceleration and the speed in a turn are exact.
+So a fall without air, a burn in free space, a drag-only deceleration and the speed in a turn are exact. All together
+are of first order: after a chase of 6 s a missile is 0.4 m from where a hundredfold rate brings it.
 
 Guidance is true proportional navigation, ``N Vc (omega x line of sight)``, across the velocity, with gravity added,
 limited by the structure (`MOST_LIFT_MPS2`) and by the angle of attack (`MOST_ATTACK_RAD`).
@@ -290,15 +291,18 @@ def may_launch(s, shooter, target):
 
 
 def in_envelope(shooter, target, p):
-    """Whether a target is in cone and range of a launch and of the seeker."""
+    """Whether a target is in cone and range of a launch and of the seeker, which looks along the velocity at first."""
     n, e, d = target.north_m - shooter.north_m, target.east_m - shooter.east_m, shooter.altitude_m - target.altitude_m
     distance = norm(n, e, d)
     if distance < p.launch_near_m or distance > p.launch_far_m or distance < CLOSEST_M:
         return False
     ahead, _, _ = rotate_to_body(shooter, n, e, d)
     its_ahead, _, _ = rotate_to_body(target, n, e, d)
+    vn, ve, vd = shooter.velocity_north_mps, shooter.velocity_east_mps, shooter.velocity_down_mps
+    along = (n * vn + e * ve + d * vd) / max(norm(vn, ve, vd), 1.0)
     in_cone = ahead >= math.cos(math.radians(p.launch_deg)) * distance
-    return in_cone and distance <= lock_range_m(its_ahead / distance, p)
+    is_seen = along >= math.cos(math.radians(p.seeker_deg)) * distance
+    return in_cone and is_seen and distance <= lock_range_m(its_ahead / distance, p)
 
 
 def free_missile(s, shooter):

@@ -6,10 +6,10 @@ The rules of `palaestra/UcavDogfight-v2` (`palaestra.games.ucav.dogfight`) with 
 one learner: red hunts, blue is a script. A UCAV is an unmanned combat aerial vehicle. With ``control="blue"`` the
 learner evades instead.
 
-Scripts made for the target are ``"straight"``, ``"level_turn"`` and ``"weave"``. The four pursuers of the dogfight
-(``"pure_pursuit"``, ``"lead_pursuit"``, ``"lag_pursuit"``, ``"expert"``) play blue too: they turn towards red and
-cannot hurt it. ``"mix"`` draws from all seven; for the first three alone, draw them yourself by lane with
-`set_opponent`.
+Scripts made for the target are ``"straight"``, ``"level_turn"``, ``"weave"``, ``"jink"`` (hard breaks),
+``"random_macros"`` and ``"vertical"`` (up and down). The pursuers of the dogfight, from ``"pure_pursuit"`` to
+``"expert"``, play blue too: they turn towards red and cannot hurt it. ``"mix"`` draws from all scripts; for targets
+alone, draw them yourself by lane with `set_opponent`.
 
 Against the dogfight these defaults differ: blue's gun is off, red starts behind blue, a match lasts 40 s, and leaving
 the arena costs nothing, so that a target that holds its course is a fair one. With them PPO learns to hunt in about a

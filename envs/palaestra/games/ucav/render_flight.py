@@ -17,25 +17,33 @@ from palaestra.drawing.colors import BACKGROUND, GROUND, LINE, MUTED, SIGNAL, TE
 from palaestra.drawing.widgets import draw_bar
 from palaestra.game import Game
 from palaestra.games.ucav.autopilot import altitude_to_flight_path, heading_to_roll
+from palaestra.games.ucav.evade import PILOT
 from palaestra.games.ucav.geometry import (
+    GRAVITY_MPS2,
     antenna_train_angle_rad,
     closure_mps,
     distance_m,
 )
-from palaestra.games.ucav.instruments import Quantity, draw_attitude, draw_chart, draw_gauge, draw_stick
+from palaestra.games.ucav.instruments import Quantity, draw_aircraft, draw_attitude, draw_chart, draw_gauge, draw_stick
 from palaestra.games.ucav.mapview import (
+    GLYPH,
     Scene,
     draw_arena,
+    draw_envelope,
     draw_flight,
     draw_gun,
     draw_line_of_sight,
     draw_map_grid,
+    draw_missiles,
+    draw_trail,
     grid_lines,
     map_view,
+    path_ahead_m,
     positions_m,
     scene_around,
     side_view,
 )
+from palaestra.games.ucav.missiles import FREE, GUIDED, HIT, LOST, speed_mps, threat, time_to_go_s
 from palaestra.games.ucav.records import match_time_s, outcome, reason
 from palaestra.games.ucav.track import ATTITUDE, HEADING, PID_FLIGHT_PATH_RAD, PID_ROLL_RAD, climb_error, turn_error_rad
 from palaestra.games.ucav.weapons import GUN_FAR_M, GUN_NEAR_M, cone_half_angle_rad
@@ -78,14 +86,15 @@ def draw_dogfight(
         960 x 540 pixels, the same for the same arguments.
     """
     match = s.view((np.record, s.dtype))  # fields as attributes, as in the rules
-    path = positions_m(_history(game, s, trail, TRAIL_S)["body"][:, : len(game.agents)])
+    past = _history(game, s, trail, TRAIL_S)
+    path = positions_m(past["body"][:, : len(game.agents)])
     scene = scene or scene_around(path[-1][_shown(game, match)])
     below = HEADER + SIDE_HEIGHT + MARGIN
     cone = f"gun cone ±{math.degrees(cone_half_angle_rad(match)):.3g}°"
     panels = [
         (_header(game, match, cone), (MARGIN, 0)),
-        (_map(game, match, path, scene), (MARGIN, HEADER)),
-        (_side(game, match, path[-round(SIDE_TRAIL_S * game.render_fps) :], scene), (SQUARE + 2 * MARGIN, HEADER)),
+        (_map(game, match, past, scene), (MARGIN, HEADER)),
+        (_side(game, match, past[-round(SIDE_TRAIL_S * game.render_fps) :], scene), (SQUARE + 2 * MARGIN, HEADER)),
     ]
     if len(game.agents) > 2:
         return _compose([*panels, (_roster(game, match), (SQUARE + 2 * MARGIN, below))])
@@ -154,14 +163,17 @@ def _shown(game: Game, match: Any) -> np.ndarray:
     return ~lost if not lost.all() else lost
 
 
-def _map(game: Game, match: Any, path: np.ndarray, scene: Scene) -> Canvas:
-    canvas, here = Canvas(SQUARE, SQUARE), path[-1]
+def _map(game: Game, match: Any, past: np.ndarray, scene: Scene) -> Canvas:
+    canvas, here = Canvas(SQUARE, SQUARE), positions_m(past[-1]["body"][: len(game.agents)])
     view = map_view(scene, SQUARE)
     draw_map_grid(canvas, view)
     draw_arena(canvas, view, float(match.parameters.arena_radius_m))
-    _draw_scene(canvas, view, game, match, here, path)
-    at = view.points(here)
     pair = len(game.agents) == 2
+    if pair and "missiles" in (past.dtype.names or ()):
+        for k in range(2):
+            draw_envelope(canvas, view, match, k, k)
+    _draw_scene(canvas, view, game, match, past)
+    at = view.points(here)
     for k, agent in enumerate(game.agents):
         color = TEAMS[game.team_index[k]]
         below = pair and (at[k][1], k) > (at[1 - k][1], 1 - k)
@@ -176,8 +188,9 @@ def _map(game: Game, match: Any, path: np.ndarray, scene: Scene) -> Canvas:
     return canvas
 
 
-def _side(game: Game, match: Any, path: np.ndarray, scene: Scene) -> Canvas:
-    canvas, here, ground = Canvas(COLUMN, SIDE_HEIGHT), path[-1], SIDE_HEIGHT - 12.0
+def _side(game: Game, match: Any, past: np.ndarray, scene: Scene) -> Canvas:
+    canvas, ground = Canvas(COLUMN, SIDE_HEIGHT), SIDE_HEIGHT - 12.0
+    here = positions_m(past[-1]["body"][: len(game.agents)])
     shown = _shown(game, match)
     middles = [
         here[own & shown] if (own & shown).any() else here[own] for own in (game.team_index == k for k in (0, 1))
@@ -194,14 +207,17 @@ def _side(game: Game, match: Any, path: np.ndarray, scene: Scene) -> Canvas:
     canvas.dashes((0, floor), (COLUMN, floor), fade(SIGNAL, 0.6))
     for k, (x, y) in enumerate(view.points(here)):
         canvas.line([(x, y), (x, ground)], fade(TEAMS[game.team_index[k]], 0.35))
-    _draw_scene(canvas, view, game, match, here, path)
+    _draw_scene(canvas, view, game, match, past)
     return canvas
 
 
-def _draw_scene(canvas: Canvas, view: Any, game: Game, match: Any, here: np.ndarray, path: np.ndarray) -> None:
-    if len(here) == 2:
-        draw_line_of_sight(canvas, view, here)
+def _draw_scene(canvas: Canvas, view: Any, game: Game, match: Any, past: np.ndarray) -> None:
     teams = game.team_index.tolist()
+    path = positions_m(past["body"][:, : len(teams)])
+    if len(teams) == 2:
+        draw_line_of_sight(canvas, view, path[-1])
+    if "missiles" in (past.dtype.names or ()):
+        draw_missiles(canvas, view, past["missiles"], teams, int(match.steps))
     for k, team in enumerate(teams):
         draw_gun(canvas, view, match, k, team)
     for k, team in enumerate(teams):
@@ -216,7 +232,7 @@ def _is_hit(match: Any, k: int, count: int) -> bool:
 
 
 def _roster(game: Game, match: Any) -> Canvas:
-    """All aircraft, one team beside the other: name, script, health, and height, speed and load or why it has left."""
+    """All aircraft, one team beside the other: name, script, health, height, speed and weapons or why it has left."""
     canvas = Canvas(COLUMN, 2 * STRIP_HEIGHT + MARGIN)
     for team, slots in enumerate(game.teams.values()):
         left = 0.5 * COLUMN * team
@@ -227,9 +243,9 @@ def _roster(game: Game, match: Any) -> Canvas:
             canvas.text((left + 12, y + 17), game.agents[k], MUTED if lost else color, 12)
             canvas.text((left + 62, y + 17), game.scripts[playing] if playing >= 0 else "", MUTED, 11)
             draw_bar(canvas, (left + 118, y + 9, left + 202, y + 16), float(match.health[k]), color, radius=3)
-            numbers = f"{body.altitude_m:.0f} m  {body.true_airspeed_mps:.0f} m/s  {body.load_factor_g:+.1f} g"
+            numbers = f"{body.altitude_m:.0f} m  {body.true_airspeed_mps:.0f} m/s"
             canvas.text((left + 12, y + 31), lost or numbers, SIGNAL if lost else TEXT, 11)
-            canvas.text((left + 202, y + 31), "on target" if match.in_gun[k] else "", SIGNAL, 11, "rs")
+            canvas.text((left + 202, y + 31), "" if lost else _note(game, match, k), SIGNAL, 11, "rs")
     return canvas
 
 
@@ -241,8 +257,7 @@ def _cockpit(game: Game, match: Any, k: int) -> Canvas:
     playing = int(match.current_player[k])
     canvas.text((66, 21), game.scripts[playing] if playing >= 0 else "", MUTED, 12)
     left, right, health = COLUMN - 162.0, COLUMN - 48.0, float(match.health[k])
-    text = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
-    canvas.text((left - 10, 21), text, SIGNAL, 12, "rs")
+    canvas.text((left - 10, 21), _note(game, match, k), SIGNAL, 12, "rs")
     draw_bar(canvas, (left, 12, right, 20), health, color, radius=3)
     canvas.text((COLUMN - 14, 21), f"{math.ceil(100 * health)}%", TEXT, 12, "rs")
     draw_attitude(canvas, (62.0, 91.0), 48.0, body, color)
@@ -256,6 +271,85 @@ def _cockpit(game: Game, match: Any, k: int) -> Canvas:
         _throttle_gauge(body),
     )
     _draw_gauges(canvas, (128.0, 42.0), 78.0, gauges, color)
+    return canvas
+
+
+def _note(game: Game, match: Any, k: int) -> str:
+    """Why an aircraft is lost, else what follows it, else what its weapons do, a text."""
+    text = reason(game, match.lost[k]) or ("on target" if match.in_gun[k] else "")
+    if "missiles" in match.dtype.names and not match.lost[k]:
+        text = _warning(match, k) or f"{text}  missiles: {int(match.ammunition[k])}".strip()
+    return text
+
+
+def _warning(match: Any, k: int) -> str:
+    """How soon the next missile arrives at an aircraft, a text; empty where none follows it."""
+    next_one = threat(match, k, -1)
+    return f"missile {time_to_go_s(match.missiles[next_one], match.body[k]):.1f} s" if next_one >= 0 else ""
+
+
+# ------------------------------------------------------------------------------------------------------------- evade
+
+
+def draw_evade(game: Game, world: Any, s: np.void, trail: np.ndarray | None = None) -> Canvas:
+    """Draws one match of `evade`: a map, attitude and gauges, distance and speed of each missile.
+
+    Args:
+        game: The rules.
+        world: Unused.
+        s: The match record.
+        trail: Earlier records of the same match ``[T]``, oldest first.
+
+    Returns:
+        960 x 540 pixels, the same for the same arguments.
+    """
+    match = s.view((np.record, s.dtype))
+    past = _history(game, s, trail, TRAIL_S)
+    rear, front = match.parameters.seeker_rear_m / 1000, match.parameters.seeker_front_m / 1000
+    lock = f"seen from behind {rear:.3g} km, beside {front:.3g} km"
+    return _compose(
+        [
+            (_header(game, match, lock), (MARGIN, 0)),
+            (_chase(match, past), (MARGIN, HEADER)),
+            (_evader(match), (SQUARE + 2 * MARGIN, HEADER)),
+        ]
+    )
+
+
+def _chase(match: Any, past: np.ndarray) -> Canvas:
+    """The map: an aircraft and the missiles in flight, each with its distance."""
+    canvas, body = Canvas(SQUARE, SQUARE), match.body[PILOT]
+    flying = [missile for missile in match.missiles if missile.status in (GUIDED, LOST)]
+    here = np.stack([positions_m(one) for one in (body, *flying)])
+    view = map_view(scene_around(here), SQUARE)
+    draw_map_grid(canvas, view)
+    draw_missiles(canvas, view, past["missiles"], (1, 0), int(match.steps))
+    path = view.points(positions_m(past["body"][:, PILOT]))
+    draw_trail(canvas, path, TEAMS[1], int(match.steps))
+    canvas.line(view.points(path_ahead_m(body)), fade(TEXT, 0.45), 1.0)
+    draw_aircraft(canvas, path[-1], body, view.screen, view.toward_viewer, TEAMS[1], GLYPH)
+    for missile, (x, y) in zip(flying, view.points(here)[1:], strict=True):
+        text = f"{distance_m(missile, body) / 1000:.1f} km" if missile.status == GUIDED else "lost"
+        canvas.text((x, y - 10.0), text, TEAMS[0], 12, "ms")
+    canvas.text((8, 18), "map", MUTED, 11)
+    return canvas
+
+
+def _evader(match: Any) -> Canvas:
+    """Attitude, gauges, and what the warning receiver says."""
+    canvas, body, color = Canvas(COLUMN, SQUARE), match.body[PILOT], TEAMS[1]
+    draw_attitude(canvas, (0.5 * COLUMN, 150.0), 120.0, body, color)
+    _draw_gauges(canvas, (20.0, 300.0), 0.25 * COLUMN - 8.0, (*_own_gauges(match, body), _throttle_gauge(body)), color)
+    for k, missile in enumerate(match.missiles):
+        if missile.status == FREE:
+            continue
+        flies = missile.status in (GUIDED, LOST)
+        text = f"missile {k + 1}: {('', 'follows', 'has lost you', 'hit', 'gone')[int(missile.status)]}"
+        if flies:
+            text += f", {speed_mps(missile):.0f} m/s, {missile.lift_mps2 / GRAVITY_MPS2:.0f} g"
+        if missile.status == GUIDED:
+            text += f", {distance_m(missile, body):.0f} m, {time_to_go_s(missile, body):.1f} s"
+        canvas.text((20, 430 + 24 * k), text, SIGNAL if missile.status in (GUIDED, HIT) else MUTED, 13)
     return canvas
 
 

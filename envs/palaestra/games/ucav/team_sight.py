@@ -1,13 +1,14 @@
-"""What pilots of teams see, and the state for central critics."""
+"""What pilots of teams see and may do, and the state for central critics."""
 
 from __future__ import annotations
 
 import math
 
 from palaestra.game import Continuous, Field, Table
+from palaestra.games.ucav.armament import EACH, MISSILES_LEFT
 from palaestra.games.ucav.body import RED
 from palaestra.games.ucav.limits import SUSTAINED_LOAD_S
-from palaestra.games.ucav.missiles import GUIDED, WARNING_FIELDS, write_warnings
+from palaestra.games.ucav.missiles import GUIDED, WARNING_FIELDS, may_launch, write_warnings
 from palaestra.games.ucav.sight import (
     ALTITUDE_UNIT_M,
     NEAR_UNIT_M,
@@ -28,14 +29,11 @@ from palaestra.kernels.scalars import clip
 
 MOST = 8
 """Aircraft of a team."""
-AMMUNITION = 8
-"""Most missiles that an aircraft begins with."""
 ROW_SIZE, ROW_OF_MISSILES = 15, 2
 """Numbers of an aircraft in the global state, and how many more there are with missiles."""
 PRESENT = Field("present", (), 0.0, 1.0, "1", "1 if it is in the match")
 MATE = (PRESENT, *PLACE, NOSE, OTHER_HEALTH)
-FOLLOWED = Field("followed", (), 0.0, 1.0, "1", "1 while an own missile follows it")
-ARMS = Field("ammunition", (), 0.0, AMMUNITION, "1", "own missiles that are left")
+MISSILE_FLIES = Field("missile_flies", (), 0.0, 1.0, "1", "1 while an own missile follows it")
 
 
 def team_table(
@@ -49,11 +47,11 @@ def team_table(
         capacity: Aircraft that a match has room for.
         has_missiles: Whether there are missiles.
     """
-    opponent = (PRESENT, *OTHER, FOLLOWED) if has_missiles else (PRESENT, *OTHER)
+    opponent = (PRESENT, *OTHER, MISSILE_FLIES) if has_missiles else (PRESENT, *OTHER)
     return (
         *own_table(action),
         *SITUATION,
-        *((ARMS, *WARNING_FIELDS) if has_missiles else ()),
+        *((MISSILES_LEFT, *WARNING_FIELDS) if has_missiles else ()),
         Table("opponents", most, opponent, "by number", room_for_opponents(capacity)),
         Table("mates", max(most - 1, 1), MATE, "the others of the own team, by number", min(capacity - 2, MOST - 1)),
     )
@@ -72,6 +70,32 @@ def first_opponent(world, team):
 def end_of_opponents(world, team):
     """Slot behind the last opponent of a team."""
     return world.red + world.blue if team == RED else world.red
+
+
+def legal_launch(s, world, mask):
+    """Missiles at opponents in the match that ammunition, range, cone and seeker allow."""
+    for slot in range(world.red + world.blue):
+        mask.pilot[slot].launch[0] = 1
+        first = first_opponent(world, s.team[slot])
+        for k in range(first, end_of_opponents(world, s.team[slot])):
+            if s.alive[slot] and s.alive[k] and may_launch(s, slot, k):
+                mask.pilot[slot].launch[1 + k - first] = 1
+
+
+def legal_target(s, world, mask):
+    """Aims at opponents in the match."""
+    for slot in range(world.red + world.blue):
+        mask.pilot[slot].target[0] = 1
+        first = first_opponent(world, s.team[slot])
+        for k in range(first, end_of_opponents(world, s.team[slot])):
+            if s.alive[slot] and s.alive[k]:
+                mask.pilot[slot].target[1 + k - first] = 1
+
+
+def legal_both(s, world, mask):
+    """Both."""
+    legal_launch(s, world, mask)
+    legal_target(s, world, mask)
 
 
 def observe(s, world, observations, scratch):
@@ -101,12 +125,11 @@ def observe_missiles(s, world, observations, scratch):
     for slot in range(world.red + world.blue):
         if s.alive[slot]:
             o = observations.pilot[slot]
-            o.ammunition = s.ammunition[slot]
+            o.missiles_left = s.ammunition[slot]
             write_warnings(o, s, slot)
-            each = s.missiles.shape[0] // s.body.shape[0]
-            for k in range(slot * each, (slot + 1) * each):
+            for k in range(slot * EACH, (slot + 1) * EACH):
                 if s.missiles[k].status == GUIDED:
-                    o.opponents[s.missiles[k].target - first_opponent(world, s.team[slot])].followed = 1.0
+                    o.opponents[s.missiles[k].target - first_opponent(world, s.team[slot])].missile_flies = 1.0
 
 
 def write_opponents(s, world, slot, o):
