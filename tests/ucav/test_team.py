@@ -45,7 +45,7 @@ class Match:
         self.rewards = np.zeros(game.slots, np.float32)
         self.s.rng, self.s.info.winner, self.s.team[:] = seed, -1, -1
         self.s.team[: self.count] = game.team_index
-        self.s.alive[: self.count] = 1
+        self.s.alive[: self.count], self.s.strength[:] = 1, 1.0
         with np.errstate(over="ignore"):
             self.game.reset(self.s, self.game.world)
 
@@ -502,6 +502,41 @@ def test_scripts_launch_at_their_target_when_no_missile_follows_it():
     assert team_scripts.shot_at(match.s, world, 0, team_scripts.SOLO, scratch) == 0
 
 
+# --------------------------------------------------------------------------------------------------- aim commands
+
+AIMS = team.game(red=2, blue=2, commands="aim")
+
+
+def test_a_pilot_aims_at_the_opponent_of_its_choice_or_the_nearest():
+    match = Match(AIMS).apart()
+    aimed_at = [team.aimed_at(match.s, AIMS.world, slot, choice) for slot in (0, 3) for choice in range(3)]
+    assert aimed_at == [2, 2, 3, 1, 0, 1]
+    match.s.alive[3] = 0
+    assert team.aimed_at(match.s, AIMS.world, 0, 2) == 2
+    mask: Any = record_view(np.zeros(1, AIMS.kernel_mask_dtype))[0]
+    match.game.legal(match.s, AIMS.world, mask)
+    assert mask.pilot["target"][:4, :3].tolist() == [[1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 0, 0]]
+
+
+def test_an_aim_turns_towards_its_target_and_a_mate_is_avoided():
+    match = Match(AIMS).apart()
+    match.game.command(match.s, AIMS.world, match.actions, match.scratch)
+    assert match.s.body[0].aileron_command > 0.1  # all opponents are to the right
+    assert match.s.body[3].aileron_command < -0.1
+    match.put(1, 200.0, 0.0, heading_deg=180.0)
+    match.game.command(match.s, AIMS.world, match.actions, match.scratch)
+    assert match.s.aims[0].avoiding
+
+
+def test_scripts_name_their_targets_in_aim_commands():
+    match = Match(AIMS).apart()
+    match.s.steps = 1
+    match.plan(BLUE, "sort")
+    for slot in (2, 3):
+        match.game.script(match.s, AIMS.world, slot, team_scripts.SORT, match.actions, match.scratch)
+    assert sorted(match.actions.pilot["target"][2:4].tolist()) == [1, 2]
+
+
 # ---------------------------------------------------------------------------------------------------------- scripts
 
 
@@ -536,14 +571,15 @@ def test_the_bait_of_drag_is_who_is_hunted_and_the_nearest_mate_fights_the_hunte
     assert match.scratch.bait[RED] == -1
 
 
-def test_the_seconds_of_the_pairs_of_cover_fight_who_hunts_the_firsts_or_help_them():
-    targets = Match(FOUR).apart().plan(RED, "cover")
-    assert targets[0] == targets[1] != targets[2] == targets[3]
+def test_the_two_of_a_pair_of_cover_fight_whoever_hunts_the_other():
+    assert Match(FOUR).apart().plan(RED, "cover") == Match(FOUR).apart().plan(RED, "sort")
     match = hunted()
-    assert match.plan(RED, "cover")[1] == 7
-    match.put(1, 0.0, 0.0)
-    match.s.alive[0] = 0  # the second is a first now
-    assert match.plan(RED, "cover")[2] == 7
+    match.put(5, 500.0, 0.0)  # nearer to the hunted one, but it flies away
+    assert match.plan(RED, "cover")[:2] == [5, 7]
+    match.s.body[0], match.s.body[1] = match.s.body[1].copy(), match.s.body[0].copy()
+    assert match.plan(RED, "cover")[:2] == [7, 5]
+    match.s.alive[0] = 0  # the next one covers now
+    assert match.plan(RED, "cover")[1:3] == [5, 7]
 
 
 @pytest.mark.parametrize("ahead_m", [300.0, -300.0, 500.0])

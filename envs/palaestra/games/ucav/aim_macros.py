@@ -67,6 +67,12 @@ def fly_aim(s, slot, other, action):
         other: Slot of the aircraft that it aims at.
         action: Record of `AIM`.
     """
+    wish_as_aimed(s, slot, other, action)
+    fly_as_wished(s, slot)
+
+
+def wish_as_aimed(s, slot, other, action):
+    """Writes the wish that an action stands for, and what safety makes of it."""
     m, me, target = s.aims[slot], s.body[slot], s.body[other]
     free = freedom(me, target)
     heading, elevation = direction_to(me, target, LEAD_SPAN_S * action.lead)
@@ -80,8 +86,13 @@ def fly_aim(s, slot, other, action):
     stay_inside(m, me, s.parameters.arena_radius_m)
     avoid_collision(m, me, target, BREAK_OFF_S[EXPERT])
     avoid_ground(m, me, s.parameters.floor_m)
-    point(me, m.wish)
-    hold_speed(GAINS, me, s.autopilots[slot], m.wish.speed_mps)
+
+
+def fly_as_wished(s, slot):
+    """Puts the nose where the wish has it."""
+    wish = s.aims[slot].wish
+    point(s.body[slot], wish)
+    hold_speed(GAINS, s.body[slot], s.autopilots[slot], wish.speed_mps)
 
 
 def freedom(me, target):

@@ -304,13 +304,17 @@ def command_aim(s, world, actions, scratch):
     """Points the aircraft where their pilots aim, for one period."""
     note_places(s)
     for slot in range(COUNT):
-        action = actions.pilot[slot]
         change_weather(s, s.body[slot])
-        s.last_action[slot, 0] = action.lead
-        s.last_action[slot, 1] = action.side
-        s.last_action[slot, 2] = action.up
-        s.last_action[slot, 3] = action.speed
-        fly_aim(s, slot, opponent_of(slot), action)
+        remember_aim(s, slot, actions.pilot[slot])
+        fly_aim(s, slot, opponent_of(slot), actions.pilot[slot])
+
+
+def remember_aim(s, slot, action):
+    """Notes the action for the next observation."""
+    s.last_action[slot, 0] = action.lead
+    s.last_action[slot, 1] = action.side
+    s.last_action[slot, 2] = action.up
+    s.last_action[slot, 3] = action.speed
 
 
 def remember_macro(s, slot, action):

@@ -21,8 +21,12 @@ target leaves before, the missile destroys itself. Pilots are warned of missiles
 
 ## Action Space
 
-`commands="stick"` decides at 10 Hz, `commands="macro"` at 2 Hz; the PID of `palaestra.games.ucav.autopilot` flies a
-macro for five periods of 0.1 s.
+* `commands="stick"` decides at 10 Hz.
+* `commands="macro"` decides at 2 Hz; the PID of `palaestra.games.ucav.autopilot` flies a macro for five periods of
+  0.1 s.
+* `commands="aim"` decides at 5 Hz at whom the nose is to point, where relative to that one, and how fast to fly, as in
+  the dogfight; the law that flies it keeps off the ground and the others and inside the arena. All zeros is pure
+  pursuit of the nearest at 250 m/s.
 
 <!-- table: action -->
 
@@ -74,10 +78,9 @@ Sizes are data: all matches of up to 4, 8 or 16 aircraft share a compiled kernel
 
 Scripts: ``solo``, everybody fights the nearest opponent, as ``expert`` of the dogfight does. ``sort``: opponents are
 divided, so that nobody attacks one who has an attacker while another has none. ``drag``: as sort, but who is hunted
-runs away from its hunter while that one is out of range, and the nearest mate attacks the hunter. ``cover``: pairs of
-two; the first ones fight as in sort, the second ones attack whoever hunts their first one, or else the target of it.
-``straight`` holds its course. All others launch a missile at their target when they may and none follows it. Scripts
-keep clear of each other.
+runs away from its hunter while that one is out of range, and the nearest mate attacks the hunter. ``cover``: as sort,
+but the two of each pair, by number, attack whoever hunts the other. ``straight`` holds its course. All others launch a
+missile at their target when they may and none follows it. Scripts keep clear of each other.
 
 <!-- table: options -->
 
@@ -93,12 +96,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from palaestra.game import DRAW, Choice, Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.ucav import dogfight
+from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_as_wished, wish_as_aimed
 from palaestra.games.ucav.armament import EACH, MISSILE_INFO, WEAPONS
 from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BLUE, BODY, NOT_FLOWN, PERIOD_S, RED
@@ -112,6 +117,7 @@ from palaestra.games.ucav.dogfight import (
     STICK_PERIODS,
     fly_macro,
     put_stick,
+    remember_aim,
 )
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import rotate_to_earth
@@ -127,19 +133,20 @@ from palaestra.games.ucav.missiles import (
     fly,
     in_flight,
     launch,
-    may_launch,
 )
 from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH
 from palaestra.games.ucav.shaping import note_potentials, shape
 from palaestra.games.ucav.starts import START_PARAMETERS, place
 from palaestra.games.ucav.team_scripts import (
     SCRIPTS,
+    keep_clear,
+    nearest_opponent,
     plan,
     plan_scratch,
+    script_aim,
     script_macro,
-    script_macro_missiles,
     script_stick,
-    script_stick_missiles,
+    shot_at,
 )
 from palaestra.games.ucav.team_sight import (
     MOST,
@@ -149,6 +156,9 @@ from palaestra.games.ucav.team_sight import (
     first_opponent,
     global_state,
     global_state_missiles,
+    legal_both,
+    legal_launch,
+    legal_target,
     observe,
     observe_missiles,
     room_for_opponents,
@@ -162,6 +172,7 @@ from palaestra.games.ucav.weapons import (
     fire,
     note_places,
 )
+from palaestra.games.ucav.weather import change_weather
 
 CAPACITIES = (4, 8, 16)
 """Slots of a match record: matches of as many aircraft or fewer share a kernel."""
@@ -223,13 +234,6 @@ def reset(s, world):
     note_potentials(s)
 
 
-def reset_missiles(s, world):
-    """The same with missiles."""
-    reset(s, world)
-    for slot in range(world.red + world.blue):
-        arm(s, slot)
-
-
 # --------------------------------------------------------------------------------------------------------- commands
 
 
@@ -249,17 +253,23 @@ def command_macro(s, world, actions, scratch):
             fly_macro(s, slot, actions)
 
 
-def command_stick_missiles(s, world, actions, scratch):
-    """The same with missiles."""
-    command_stick(s, world, actions, scratch)
-    launch_all(s, world, actions)
+def command_aim(s, world, actions, scratch):
+    """Points the aircraft where their pilots aim, for one period; they keep clear of their mates too."""
+    note_places(s)
+    for slot in range(world.red + world.blue):
+        if s.alive[slot]:
+            target = aimed_at(s, world, slot, actions.pilot[slot].target)
+            change_weather(s, s.body[slot])
+            remember_aim(s, slot, actions.pilot[slot])
+            wish_as_aimed(s, slot, target, actions.pilot[slot])
+            keep_clear(s, world, slot, target, s.aims[slot], PERIOD_S)
+            fly_as_wished(s, slot)
 
 
-def command_macro_missiles(s, world, actions, scratch):
-    """The same with missiles, which are launched in the first period."""
-    command_macro(s, world, actions, scratch)
-    if s.periods % MACRO_PERIODS == 0:
-        launch_all(s, world, actions)
+def aimed_at(s, world, slot, choice):
+    """Slot of the opponent that a pilot has chosen, of the nearest one if that has left or none was."""
+    chosen = first_opponent(world, s.team[slot]) + choice - 1
+    return chosen if choice > 0 and s.alive[chosen] else nearest_opponent(s, slot, world.red + world.blue)
 
 
 def launch_all(s, world, actions):
@@ -268,16 +278,6 @@ def launch_all(s, world, actions):
         if s.alive[slot] and actions.pilot[slot].launch > 0:
             launch(s, slot, first_opponent(world, s.team[slot]) + actions.pilot[slot].launch - 1)
             s.info.missiles_launched[slot] += 1
-
-
-def legal(s, world, mask):
-    """Missiles at opponents in the match that ammunition, range, cone and seeker allow."""
-    for slot in range(world.red + world.blue):
-        mask.pilot[slot].launch[0] = 1
-        first = first_opponent(world, s.team[slot])
-        for k in range(first, end_of_opponents(world, s.team[slot])):
-            if s.alive[slot] and s.alive[k] and may_launch(s, slot, k):
-                mask.pilot[slot].launch[1 + k - first] = 1
 
 
 # ------------------------------------------------------------------------------------------------------------ rules
@@ -293,16 +293,9 @@ def evaluate_macro(s, world, rewards, scratch):
     return evaluate(s, world, rewards, MACRO_PERIODS)
 
 
-def evaluate_stick_missiles(s, world, rewards, scratch):
-    """Judges a period that is a whole decision, with missiles."""
-    fly_missiles(s, world)
-    return evaluate_stick(s, world, rewards, scratch)
-
-
-def evaluate_macro_missiles(s, world, rewards, scratch):
-    """Judges one of the five periods of a decision, with missiles."""
-    fly_missiles(s, world)
-    return evaluate_macro(s, world, rewards, scratch)
+def evaluate_aim(s, world, rewards, scratch):
+    """Judges one of the two periods of a decision."""
+    return evaluate(s, world, rewards, AIM_PERIODS)
 
 
 def evaluate(s, world, rewards, periods):
@@ -447,7 +440,7 @@ def exchange(by_stick: bool, size: int, states: Any, actions: Any) -> None:
     for name in ("health", "left"):  # which the rules read
         states["info"][name] = states["info"][name][:, ::-1].copy()
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "past_m", "alive", "acting")
-    for name in ("body", "flight", "autopilots", *of_slots):
+    for name in ("body", "flight", "autopilots", *(["aims"] if "aims" in states.dtype.names else []), *of_slots):
         states[name] = states[name][:, other]
     target = states["gun_target"][:, other]
     states["gun_target"] = np.where(target == NOBODY, NOBODY, other[target])
@@ -467,49 +460,82 @@ def sized(field: Field, slots: int, capacity: int) -> Field:
     return replace(field, shape=(slots, *field.shape[1:]), capacity=capacity)
 
 
-HOOKS = {
-    ("stick", False): (reset, command_stick, evaluate_stick, script_stick, observe, global_state),
-    ("macro", False): (reset, command_macro, evaluate_macro, script_macro, observe, global_state),
-    ("stick", True): (
-        reset_missiles,
-        command_stick_missiles,
-        evaluate_stick_missiles,
-        script_stick_missiles,
-        observe_missiles,
-        global_state_missiles,
-    ),
-    ("macro", True): (
-        reset_missiles,
-        command_macro_missiles,
-        evaluate_macro_missiles,
-        script_macro_missiles,
-        observe_missiles,
-        global_state_missiles,
-    ),
+COMMANDS = {
+    "stick": (STICK, STICK_PERIODS, command_stick, evaluate_stick, script_stick),
+    "macro": (MACRO, MACRO_PERIODS, command_macro, evaluate_macro, script_macro),
+    "aim": (AIM, AIM_PERIODS, command_aim, evaluate_aim, script_aim),
 }
-"""By `commands` and whether there are missiles."""
+"""Action, periods of a decision and hooks of each form of commands."""
+
+
+def hooks_of(commands: str, has_missiles: bool) -> SimpleNamespace:
+    """The hooks of a fight."""
+    _, periods, command, evaluate, script = COMMANDS[commands]
+    aims = commands == "aim"
+    if not has_missiles:
+        return SimpleNamespace(
+            reset=reset,
+            command=command,
+            evaluate=evaluate,
+            script=script,
+            observe=observe,
+            legal=legal_target if aims else None,
+            global_state=global_state,
+        )
+
+    def reset_armed(s, world):
+        """Sets up the match with missiles."""
+        reset(s, world)
+        for slot in range(world.red + world.blue):
+            arm(s, slot)
+
+    def command_armed(s, world, actions, scratch):
+        """Launches missiles, once a decision, and flies."""
+        if s.periods % periods == 0:
+            launch_all(s, world, actions)
+        command(s, world, actions, scratch)
+
+    def evaluate_armed(s, world, rewards, scratch):
+        """Missiles, then the rest of the rules."""
+        fly_missiles(s, world)
+        return evaluate(s, world, rewards, scratch)
+
+    def script_armed(s, world, slot, which, actions, scratch):
+        """Flies and launches missiles."""
+        script(s, world, slot, which, actions, scratch)
+        actions.pilot[slot].launch = shot_at(s, world, slot, which, scratch)
+
+    return SimpleNamespace(
+        reset=reset_armed,
+        command=command_armed,
+        evaluate=evaluate_armed,
+        script=script_armed,
+        observe=observe_missiles,
+        legal=legal_both if aims else legal_launch,
+        global_state=global_state_missiles,
+    )
 
 
 @with_options(
     Option("red", 4, "aircraft of red", low=1, high=MOST),
     Option("blue", 4, "aircraft of blue", low=1, high=MOST),
-    Option("commands", "stick", "what a pilot decides, at 10 Hz or 2 Hz", words=("stick", "macro")),
+    Option("commands", "stick", "what a pilot decides, at 10, 2 or 5 Hz", words=tuple(COMMANDS)),
     WEAPONS,
     *FLIGHT_OPTIONS,
 )
 def game(options: Any) -> Game:
     """The rules of `palaestra/UcavTeam-v0`."""
-    red, blue, stick, has_missiles = options.red, options.blue, options.commands == "stick", options.weapons != "gun"
+    red, blue, has_missiles, aims = options.red, options.blue, options.weapons != "gun", options.commands == "aim"
     slots, most = red + blue, max(red, blue)
     capacity = next(room for room in CAPACITIES if room >= slots)
-    flight, commands = flight_of_game(options, capacity), STICK if stick else MACRO
-    periods = STICK_PERIODS if stick else MACRO_PERIODS
-    start, command, judge, script, show, describe = HOOKS[options.commands, has_missiles]
-    shot = "opponent 0, 1, ... that a missile is launched at"
-    choice = Choice("launch", 1 + most, ("none",), shot, capacity=1 + room_for_opponents(capacity))
-    action = (*commands, choice) if has_missiles else commands
+    numbers, periods, *_ = COMMANDS[options.commands]
+    hooks, flight = hooks_of(options.commands, has_missiles), flight_of_game(options, capacity)
+    room = 1 + room_for_opponents(capacity)
+    target = Choice("target", 1 + most, ("nearest",), "whom it aims at, then opponent 0, 1, ...", capacity=room)
+    shot = Choice("launch", 1 + most, ("none",), "launches a missile at opponent 0, 1, ...", capacity=room)
+    action = (*numbers, *((target,) if aims else ()), *((shot,) if has_missiles else ()))
     names = tuple(f"{team}_{k}" for team, size in (("red", red), ("blue", blue)) for k in range(size))
-    observation = team_table(commands, most, capacity, has_missiles)
+    observation = team_table(numbers, most, capacity, has_missiles)
     outside = Field("arena_damage", (2,), unit="1", about="health that it lost outside", dtype="f8")
     info = (*GUN_INFO, outside, *(MISSILE_INFO if has_missiles else ()))
     armed = (("missiles", MISSILE, (EACH * capacity,)), ("ammunition", "i8", (capacity,)))
@@ -531,16 +557,17 @@ def game(options: Any) -> Game:
             ("in_funnel", "u1", (capacity,)),  # slot has an opportunity
             ("lost", "i8", (capacity,)),  # end reason of the slot, 0 while it is in the fight
             *(armed if has_missiles else ()),
+            *((("aims", MEMORY, (capacity,)),) if aims else ()),
             *flight.pop("state"),
         ),
-        reset=start,
-        observe=show,
-        legal=legal if has_missiles else None,
-        script=script,
+        reset=hooks.reset,
+        observe=hooks.observe,
+        legal=hooks.legal,
+        script=hooks.script,
         plan=plan,
         scripts=SCRIPTS,
-        command=command,
-        evaluate=judge,
+        command=hooks.command,
+        evaluate=hooks.evaluate,
         periods=periods,
         parameters=(*PARAMETERS, *MISSILE_PARAMETERS) if has_missiles else PARAMETERS,
         horizon=round(DURATION_S / (PERIOD_S * periods)),
@@ -550,9 +577,9 @@ def game(options: Any) -> Game:
         world=World(red, blue, int(options.weapons != "missile")),
         zero_sum=True,
         symmetric_teams=red == blue,
-        mirror=partial(exchange, stick, red) if red == blue and "advance" in flight else None,
+        mirror=partial(exchange, options.commands == "stick", red) if red == blue and "advance" in flight else None,
         default_opponent="solo",
-        global_state=describe,
+        global_state=hooks.global_state,
         global_state_size=(ROW_SIZE + ROW_OF_MISSILES * has_missiles) * capacity + 1,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
         render_fps=1.0 / (PERIOD_S * periods),

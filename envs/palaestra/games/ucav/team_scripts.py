@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from palaestra.games.ucav.aim_macros import AIM_PERIODS, write_aim
 from palaestra.games.ucav.aiming import wish_aim_earth
 from palaestra.games.ucav.armament import is_good_shot
 from palaestra.games.ucav.body import PERIOD_S, RED
@@ -63,16 +64,17 @@ def script_macro(s, world, slot, which, actions, scratch):
     fly_by_macro(s, slot, actions)
 
 
-def script_stick_missiles(s, world, slot, which, actions, scratch):
-    """The same with missiles."""
-    script_stick(s, world, slot, which, actions, scratch)
-    actions.pilot[slot].launch = shot_at(s, world, slot, which, scratch)
+def script_aim(s, world, slot, which, actions, scratch):
+    """Decides, and says at whom and where the nose is to point, five times a second."""
+    decide_in_team(s, world, slot, which, AIM_PERIODS * PERIOD_S, scratch)
+    target, action = scratch.target[slot], actions.pilot[slot]
+    write_aim(s.pilots[slot].wish, s.body[slot], s.body[target], action)
+    action.target = number_of(s, world, slot, target)
 
 
-def script_macro_missiles(s, world, slot, which, actions, scratch):
-    """The same with missiles."""
-    script_macro(s, world, slot, which, actions, scratch)
-    actions.pilot[slot].launch = shot_at(s, world, slot, which, scratch)
+def number_of(s, world, slot, target):
+    """The alternative of a choice that stands for an opponent."""
+    return 1 + target - (world.red if s.team[slot] == RED else 0)
 
 
 def shot_at(s, world, slot, which, scratch):
@@ -81,7 +83,7 @@ def shot_at(s, world, slot, which, scratch):
     good = which != HOLD and is_good_shot(s.body[slot], s.body[target])
     if not good or is_followed(s, target) or not may_launch(s, slot, target):
         return 0
-    return 1 + target - (world.red if s.team[slot] == RED else 0)
+    return number_of(s, world, slot, target)
 
 
 def is_followed(s, target):
@@ -100,6 +102,12 @@ def decide_in_team(s, world, slot, which, interval_s, scratch):
     if is_bait:
         run_from(m, me, s.body[target])
         stay_inside(m, me, s.parameters.arena_radius_m)
+    keep_clear(s, world, slot, target, m, interval_s)
+
+
+def keep_clear(s, world, slot, target, m, interval_s):
+    """Lets a wish avoid collisions with all but the target, whom it avoids already."""
+    me = s.body[slot]
     for k in range(world.red + world.blue):
         if s.alive[k] and k != slot and k != target:
             if s.team[k] == s.team[slot]:
@@ -193,16 +201,23 @@ def lure(s, team, count, scratch):
 
 
 def guard(s, team, count, scratch):
-    """Makes pairs of the members by number: the second fights whoever hunts the first, else the first one's target."""
-    leader = NOBODY
+    """Makes pairs of the members by number: each of a pair fights whoever hunts the other, if somebody does."""
+    first = NOBODY
     for slot in range(count):
         if s.alive[slot] and s.team[slot] == team:
-            if leader == NOBODY:
-                leader = slot
+            if first == NOBODY:
+                first = slot
             else:
-                hunter = hunter_of(s, leader, count)
-                scratch.target[slot] = scratch.target[leader] if hunter == NOBODY else hunter
-                leader = NOBODY
+                cover(s, first, slot, count, scratch)
+                cover(s, slot, first, count, scratch)
+                first = NOBODY
+
+
+def cover(s, slot, mate, count, scratch):
+    """Makes whoever hunts a mate the target."""
+    hunter = hunter_of(s, mate, count)
+    if hunter != NOBODY:
+        scratch.target[slot] = hunter
 
 
 def hunter_of(s, slot, count):

@@ -1,4 +1,4 @@
-"""What pilots of teams see, and the state for central critics."""
+"""What pilots of teams see and may do, and the state for central critics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from palaestra.game import Continuous, Field, Table
 from palaestra.games.ucav.armament import EACH, MISSILES_LEFT
 from palaestra.games.ucav.body import RED
 from palaestra.games.ucav.limits import SUSTAINED_LOAD_S
-from palaestra.games.ucav.missiles import GUIDED, WARNING_FIELDS, write_warnings
+from palaestra.games.ucav.missiles import GUIDED, WARNING_FIELDS, may_launch, write_warnings
 from palaestra.games.ucav.sight import (
     ALTITUDE_UNIT_M,
     NEAR_UNIT_M,
@@ -70,6 +70,32 @@ def first_opponent(world, team):
 def end_of_opponents(world, team):
     """Slot behind the last opponent of a team."""
     return world.red + world.blue if team == RED else world.red
+
+
+def legal_launch(s, world, mask):
+    """Missiles at opponents in the match that ammunition, range, cone and seeker allow."""
+    for slot in range(world.red + world.blue):
+        mask.pilot[slot].launch[0] = 1
+        first = first_opponent(world, s.team[slot])
+        for k in range(first, end_of_opponents(world, s.team[slot])):
+            if s.alive[slot] and s.alive[k] and may_launch(s, slot, k):
+                mask.pilot[slot].launch[1 + k - first] = 1
+
+
+def legal_target(s, world, mask):
+    """Aims at opponents in the match."""
+    for slot in range(world.red + world.blue):
+        mask.pilot[slot].target[0] = 1
+        first = first_opponent(world, s.team[slot])
+        for k in range(first, end_of_opponents(world, s.team[slot])):
+            if s.alive[slot] and s.alive[k]:
+                mask.pilot[slot].target[1 + k - first] = 1
+
+
+def legal_both(s, world, mask):
+    """Both."""
+    legal_launch(s, world, mask)
+    legal_target(s, world, mask)
 
 
 def observe(s, world, observations, scratch):
