@@ -376,6 +376,9 @@ def test_a_missile_is_drawn_where_it_flies_with_its_shooters_color():
     picture = np.asarray(render_flight.draw_dogfight(game, None, records[-1], records[:-1], SCENE))
     x, y = MARGIN + 0.5 * SQUARE + 600.0 * PIXELS_PER_M, HEADER + 0.5 * SQUARE - 200.0 * PIXELS_PER_M
     assert tuple(picture[round(y), round(x)]) == TEAMS[1]
+    records["ammunition"] = 1
+    armed = np.asarray(render_flight.draw_dogfight(game, None, records[-1], records[:-1], SCENE))
+    assert (armed != picture).any()  # the envelope of a launch
 
 
 def test_an_evader_sees_what_follows_it():

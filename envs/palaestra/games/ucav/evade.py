@@ -31,6 +31,10 @@ Share of 1,024 matches that end with survival:
 | ``beam``: turns level until the missile is 120 degrees off its tail | 83 % | 61 % |
 | ``expert``: hides its nozzle the shortest way, from the missile that is still far enough | 83 % | 61 % |
 
+Stable-Baselines3's PPO as it comes learns it in one to one and a half minutes on one core: of the last tenth of the
+matches in 150,000 decisions, still exploring, it survives 63, 73 and 82 % (seeds 0, 1, 2;
+``PPO("MlpPolicy", gymnasium.make("palaestra/UcavEvade-v0"), seed=seed).learn(150_000)``), of the first 8 to 16 %.
+
 ## Action Space
 
 Ten decisions a second.
@@ -146,7 +150,7 @@ PARAMETERS = (
     Parameter("speed_low_mps", 220.0, 120.0, 400.0, "m/s", "smallest starting airspeed", up_to="speed_high_mps"),
     Parameter("speed_high_mps", 280.0, 120.0, 400.0, "m/s", "largest starting airspeed"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
-    Parameter("side_weight", 2.0, -100.0, 100.0, "1", "weight of the shaping by what the missile sees"),
+    Parameter("side_weight", 4.0, -100.0, 100.0, "1", "weight of the shaping by what the missile sees"),
     Parameter("altitude_weight", 1.0, -100.0, 100.0, "1", "weight of the shaping by height over the floor"),
     Parameter("shaping_discount", 0.99, 0.0, 1.0, "1", "discount in the shaping: give the learner's"),
     *WEATHER,

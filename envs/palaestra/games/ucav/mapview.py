@@ -201,6 +201,22 @@ def draw_flight(canvas: Canvas, view: View, match: Any, k: int, team: int, path:
             canvas.line([(at[0] - GLYPH, at[1] - sign), (at[0] + GLYPH, at[1] + sign)], SIGNAL, 2.5)
 
 
+def draw_envelope(canvas: Canvas, view: View, match: Any, k: int, team: int) -> None:
+    """Where aircraft k may launch a missile at what the seeker sees: the edges of the cone and of the range, dashed."""
+    if match.lost[k] or not match.ammunition[k]:
+        return
+    p, here = match.parameters, positions_m(match.body[k])
+    nose, right, _ = body_axes(match.body[k])
+    spread, near, far = math.radians(p.launch_deg), float(p.launch_near_m), float(p.launch_far_m)
+    angles = np.linspace(-spread, spread, 9)
+    rays = np.cos(angles)[:, None] * nose + np.sin(angles)[:, None] * right
+    color = fade(TEAMS[team], 0.5)
+    for ray in (rays[0], rays[-1]):
+        canvas.dashes(view.point(here + near * ray), view.point(here + far * ray), color, 1.0, 6.0)
+    for distance in (near, far):
+        canvas.line(view.points(here + distance * rays), color, 1.0)
+
+
 def draw_missiles(canvas: Canvas, view: View, past: np.ndarray, teams: Sequence[int], steps: int) -> None:
     """Missiles in flight with their trails: a cross where one flew on without its target.
 

@@ -29,6 +29,7 @@ from palaestra.games.ucav.mapview import (
     GLYPH,
     Scene,
     draw_arena,
+    draw_envelope,
     draw_flight,
     draw_gun,
     draw_line_of_sight,
@@ -167,9 +168,12 @@ def _map(game: Game, match: Any, past: np.ndarray, scene: Scene) -> Canvas:
     view = map_view(scene, SQUARE)
     draw_map_grid(canvas, view)
     draw_arena(canvas, view, float(match.parameters.arena_radius_m))
+    pair = len(game.agents) == 2
+    if pair and "missiles" in (past.dtype.names or ()):
+        for k in range(2):
+            draw_envelope(canvas, view, match, k, k)
     _draw_scene(canvas, view, game, match, past)
     at = view.points(here)
-    pair = len(game.agents) == 2
     for k, agent in enumerate(game.agents):
         color = TEAMS[game.team_index[k]]
         below = pair and (at[k][1], k) > (at[1 - k][1], 1 - k)
