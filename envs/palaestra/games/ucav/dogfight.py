@@ -588,6 +588,7 @@ def build(
         mirror=partial(exchange, options.commands) if symmetric_teams and "advance" in flight else None,
         default_opponent=default_opponent,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
+        plots=("range", "health"),
         render_fps=1.0 / (PERIOD_S * periods),
         **flight,
     )
