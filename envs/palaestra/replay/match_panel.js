@@ -108,7 +108,7 @@ class Plot {
       unit = formatUnit(fields[place].unit);
       const start = this.fieldStarts[agent] + fields.slice(0, place).reduce((sum, field) => sum + field.size, 0);
       const team = this.header.teams.find((other) => other.agents.includes(agent));
-      const values = Float64Array.from({ length: this.last + 1 }, (_, k) => this.observations[k * width + start]);
+      const values = Array.from({ length: this.last + 1 }, (_, k) => this.observations[k * width + start]);
       return [{ team: { color: team?.color ?? [128, 145, 161] }, values }];
     });
     return { label: name + unit, lines };
