@@ -94,6 +94,9 @@ class Page:
     def elements(self, selector: str) -> list[Any]:
         return self.browser.driver.find_elements("css selector", selector)
 
+    def curves(self) -> Any:
+        return self.browser.run("return palaestraMatch.plot.curves.map((c) => [c.label, c.lines.map((l) => l.values)])")
+
     def click(self, id: str) -> None:
         self.element(id).click()
 
@@ -289,6 +292,30 @@ def test_the_bar_and_the_plot_go_to_a_frame(page: Page):
     page.mouse().move_to_element_with_offset(plot, width // 4, 0).perform()
     words = page.element("plot_text").text
     assert int(re.findall(r"^frame (\d+)", words)[0]) == pytest.approx(page.last * 3 / 4, abs=0.02 * page.last + 1)
+
+
+def test_the_plot_shows_what_the_reader_chooses(page: Page):
+    names = [option.text for option in page.elements("#plot_what option")]
+    assert names[0] == "rewards"
+    assert page.curves() == []
+    before = page.browser.run("return plot_canvas.toDataURL()")
+    page.elements("#plot_what option")[1].click()
+    ((label, lines),) = page.curves()
+    assert label.startswith(names[1])
+    assert {len(line) for line in lines} == {page.last + 1}
+    assert np.isfinite(lines).all()
+    assert page.browser.run("return plot_canvas.toDataURL()") != before
+
+
+def test_a_game_says_what_is_plotted_first(browser: Chromium, tmp_path: Path):
+    file = tmp_path / "match.html"
+    to_html(record("palaestra/UcavDogfight-v2", dict.fromkeys(("red", "blue"), "straight"), max_cycles=20), file)
+    assert browser.open(file) == ""
+    page = Page(browser)
+    assert [option.text for option in page.elements("#plot_what option")][:2] == ["range, health", "rewards"]
+    (range_label, _), (health_label, healths) = page.curves()
+    assert (range_label, health_label) == ("range \u00d7 10 km", "health")
+    assert healths == [[1.0] * (page.last + 1)] * 2
 
 
 def test_the_picture_is_zoomed_and_moved(page: Page):

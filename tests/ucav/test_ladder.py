@@ -24,9 +24,9 @@ MATCHES = 1070
 OWN_ENDS = {"crash", "overload", "off_tables", "not_finite", "both"}
 
 
-def play(a: str, b: str, matches: int, **keywords: object) -> MatchTable:
+def play(a: str, b: str, matches: int) -> MatchTable:
     """Matches by the rules of the contest, each seed from both sides."""
-    return evaluate(CONTEST, a, b, matches=matches, num_envs=min(matches, 535), **keywords)
+    return evaluate(CONTEST, a, b, matches=matches, num_envs=min(matches, 535))
 
 
 def score(table: MatchTable) -> float:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.check
 
 pytest.importorskip("jsbsim", reason='the aircraft need the extra "palaestra[flight]"')
 
-BEHIND = {"neutral_weight": 0.0, "blue_behind_weight": 0.0, "cone_half_angle_deg": 1.0}
+BEHIND: dict[str, Any] = {"neutral_weight": 0.0, "blue_behind_weight": 0.0, "cone_half_angle_deg": 1.0}
 STICK, MACRO = dogfight.game(engine="jsbsim"), dogfight.game(commands="macro", engine="jsbsim")
 
 

@@ -162,7 +162,7 @@ SLOW_MPS, DOWN_RAD = 180.0, math.radians(30.0)
 BLIND_S, MISSEEN_RAD, SPARED_G = 0.5, 0.03, 3.0
 """A pilot of strength 0: time between two looks at the other, s, by how much it mistakes its place, rad, g unused."""
 
-BREAK_OFF_S = (1.8,) * LAG + (1.5, 1.28, 1.15)
+BREAK_OFF_S = (2.0,) * LAG + (1.54, 1.27, 1.15)
 """How long before a collision each script breaks off, s. At 1.1 s 12 % of an expert's matches against itself
 would end in one."""
 MISS_M, AWAY_G = 40.0, 8.0
