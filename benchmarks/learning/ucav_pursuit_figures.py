@@ -30,7 +30,7 @@ TEST_MATCHES = 512
 STICK, HUNTERS, MACRO = "stick", "hunters", "macro"
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     STICK: ("PPO", {}),
-    HUNTERS: ("PPO, hunters too", {"hunters": 0.4, "total_steps": 1_500_000}),
+    HUNTERS: ("PPO, hunters too", {"hunters": 0.4}),
     MACRO: (
         "PPO, macros",
         {"options": ("commands=macro",), "gamma": 0.97, "std": 0.22, "cone_deg": (15.0, 3.0)},
