@@ -76,7 +76,7 @@ RUNGS = {
         0.2,
         ("weave", "straight"),
         120.0,
-        {"behind_range_low_m": 1600.0, "behind_range_high_m": 10_000.0},
+        {"behind_range_low_m": 4000.0, "behind_range_high_m": 10_000.0},
     ),
     "hunters": Rung(0.0, ("pure_fast", "pure_pursuit", "pure_pursuit", "expert"), 80.0, narrowest_deg=2.0),
 }
@@ -131,7 +131,7 @@ class Args(RunArgs):
 
     env_id: str = "palaestra/UcavPursuit-v2"
     options: tuple[str, ...] = ()
-    total_steps: int = 600_000
+    total_steps: int = 1_000_000
     evaluations: int = 10
     lanes: int = 128
     rollout: int = 16
