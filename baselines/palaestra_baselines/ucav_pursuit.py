@@ -1,9 +1,9 @@
 """PPO learns to hunt another aircraft: while it wins, the cone of its gun narrows from 15 degrees to 1.
 
 The method is Stable-Baselines3's PPO (Schulman et al., arXiv 1707.06347) on `palaestra.adapters.sb3`: 128 matches of
-`palaestra/UcavPursuit-v2` at once, whose rewards pay for posture and aim before the gun hits. The curriculum has a rung
-for each group of lanes (`RUNGS`): starts behind a target that turns, low starts, far starts, and targets that
-turn on the hunter. After each rollout the cone of a rung narrows if the hunter won most of the rung's last matches. ::
+`palaestra/UcavPursuit-v2` at once, whose rewards pay for posture and aim before the gun hits. All lanes begin behind a
+target that turns. When that is won with a finer cone, most of them go to other rungs (`RUNGS`): low starts, far starts,
+targets that turn on the hunter. The cone of a rung narrows after a rollout if most of its last matches were won. ::
 
     palaestra train ucav_pursuit
     palaestra train ucav_pursuit --options commands=macro --gamma 0.97 --std 0.22 --cone-deg 15 3
@@ -67,12 +67,13 @@ class Rung:
 
 
 RUNGS = {
-    "behind": Rung(0.45, ("weave", "level_turn", "weave", "straight")),
-    "low": Rung(0.15, ("weave", "straight"), parameters={"altitude_low_m": 1000.0, "altitude_high_m": 2500.0}),
+    "behind": Rung(0.4, ("weave", "level_turn", "weave", "straight")),
+    "low": Rung(0.15, ("weave", "straight"), 40.0, {"altitude_low_m": 1000.0, "altitude_high_m": 2500.0}),
     "far": Rung(0.2, ("weave", "straight"), 120.0, {"start": "mix", "behind_range_high_m": 10_000.0}),
-    "hunters": Rung(0.2, ("pure_pursuit", "pure_pursuit", "expert"), 80.0, narrowest_deg=2.0),
+    "hunters": Rung(0.25, ("pure_fast", "pure_pursuit", "pure_pursuit", "expert"), 80.0, narrowest_deg=2.0),
 }
-
+"""The first has all lanes until its cone is `OPEN_DEG`; then the others open."""
+OPEN_DEG = 8.0
 
 Test = tuple[str, Mapping[str, float]]
 """Script that flies the target, and numbers of the rules."""
@@ -125,7 +126,7 @@ class Args(RunArgs):
     lanes: int = 128
     rollout: int = 64
     minibatches: int = 8
-    epochs: int = 4
+    epochs: int = 8
     learning_rate: tuple[float, float] = (7e-4, 1.4e-4)
     gamma: float = 0.99
     gae_lambda: float = 0.95
@@ -170,6 +171,7 @@ class Lanes(VecEnvWrapper):
     Attributes:
         sim: The simulation.
         rung_of: Number of the rung of each lane.
+        are_open: Whether the later rungs are open.
         cones_deg: Cone of each rung now.
         won: Of each rung, whether the hunter won, 1 or 0, in its last matches.
     """
@@ -182,15 +184,22 @@ class Lanes(VecEnvWrapper):
         self.rung_of = np.zeros(args.lanes, np.int64)
         self.cones_deg = [args.cone_deg[0] for _ in RUNGS]
         self.won: list[list[int]] = [[] for _ in RUNGS]
-        for number, (lanes, rung) in enumerate(zip(lanes_of_rungs(args.lanes), RUNGS.values(), strict=True)):
+        self._occupy(False)
+        vec.seed(args.seed << 32)
+        vec.reset()
+
+    def _occupy(self, are_open: bool) -> None:
+        """Gives the lanes to their rungs, or all to the first."""
+        self.are_open = are_open
+        for number, (lanes, rung) in enumerate(zip(lanes_of_rungs(self.args.lanes), RUNGS.values(), strict=True)):
+            if number > 0 and not are_open:
+                number, rung = 0, RUNGS["behind"]
             self.rung_of[lanes] = number
             horizon = round(rung.duration_s * self.sim.game.render_fps)
             self.sim.set_parameters(lanes=lanes, horizon=horizon, **rung.parameters)
             for k, target in enumerate(rung.targets):
                 self.sim.set_opponent(TARGET, target, lanes[k :: len(rung.targets)])
         self._set_cones()
-        vec.seed(args.seed << 32)
-        vec.reset()
 
     def _set_cones(self) -> None:
         self.sim.set_parameters(cone_half_angle_deg=np.array(self.cones_deg)[self.rung_of])
@@ -207,7 +216,7 @@ class Lanes(VecEnvWrapper):
         return seen, rewards, ends, infos
 
     def narrow(self) -> None:
-        """Narrows the cones of the rungs that are won by now."""
+        """Narrows the cones of the rungs that are won by now, and opens the later rungs."""
         args = self.args
         for number, rung in enumerate(RUNGS.values()):
             won = self.won[number] = self.won[number][-args.window :]
@@ -215,6 +224,8 @@ class Lanes(VecEnvWrapper):
                 narrowest = max(args.cone_deg[1], rung.narrowest_deg)
                 self.cones_deg[number] = max(args.narrowing * self.cones_deg[number], narrowest)
         self._set_cones()
+        if not self.are_open and self.cones_deg[0] <= OPEN_DEG:
+            self._occupy(True)
 
     def figures(self) -> dict[str, float]:
         """Share won and cone of each rung: columns of the curve."""
@@ -223,7 +234,7 @@ class Lanes(VecEnvWrapper):
 
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint."""
-        return {"cones_deg": self.cones_deg, "won": self.won, **matches_state(self.sim)}
+        return {"are_open": self.are_open, "cones_deg": self.cones_deg, "won": self.won, **matches_state(self.sim)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned.
@@ -232,6 +243,7 @@ class Lanes(VecEnvWrapper):
             ValueError: The matches were played by other rules, or do not fit these lanes.
         """
         self.cones_deg, self.won = list(state["cones_deg"]), [list(won) for won in state["won"]]
+        self._occupy(state["are_open"])
         restore_matches(self.sim, state)
 
 

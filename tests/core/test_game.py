@@ -85,6 +85,7 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
         ({"script": nothing}, "give script and the names of the scripts together"),
         ({"default_opponent": "runner"}, "default_opponent 'runner' is not a script"),
         ({"default_opponent": "mix"}, "default_opponent 'mix' is not a script"),
+        ({"plots": ("speed",)}, "plots names at most two observation fields of one number, got"),
         ({"global_state": nothing}, "give global_state and global_state_size together"),
         ({"lane_observation": (Field("time"),)}, r"'time' has no finite bounds: \[-inf, inf\]"),
         ({"parameters": (Parameter("speed", 5, 0, 1),)}, r"default of 'speed' is 5, not in \[0, 1\]"),

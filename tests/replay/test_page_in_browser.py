@@ -291,6 +291,40 @@ def test_the_bar_and_the_plot_go_to_a_frame(page: Page):
     assert int(re.findall(r"^frame (\d+)", words)[0]) == pytest.approx(page.last * 3 / 4, abs=0.02 * page.last + 1)
 
 
+def curves(page: Page) -> Any:
+    return page.browser.run(
+        "return palaestraMatch.plot.curves.map((c) => [c.label, c.lines.map((l) => Array.from(l.values))])"
+    )
+
+
+def test_the_plot_shows_what_the_reader_chooses(page: Page, tag: Replay):
+    names = [option.text for option in page.elements("#plot_what option")]
+    assert names[0] == "rewards"
+    assert curves(page) == []
+    chosen = 1
+    before = page.browser.run("return document.getElementById('plot_canvas').toDataURL()")
+    page.elements("#plot_what option")[chosen].click()
+    ((label, lines),) = curves(page)
+    assert label.startswith(names[chosen])
+    agents = len(page.browser.run("return palaestraMatch.header.agents"))
+    assert len(lines) in range(1, agents + 1)
+    assert {len(line) for line in lines} == {page.last + 1}
+    assert np.isfinite(lines).all()
+    assert page.browser.run("return document.getElementById('plot_canvas').toDataURL()") != before
+
+
+def test_a_game_says_what_is_plotted_first(browser: Chromium, tmp_path: Path):
+    flight = record("palaestra/UcavDogfight-v2", {"red": "straight", "blue": "straight"}, seed=5, max_cycles=20)
+    to_html(flight, tmp_path / "match.html")
+    assert browser.open(tmp_path / "match.html") == ""
+    page = Page(browser)
+    assert [option.text for option in page.elements("#plot_what option")][:2] == ["range, health", "rewards"]
+    (range_label, ranges), (health_label, healths) = curves(page)
+    assert (range_label, health_label) == ("range \u00d7 10 km", "health")
+    assert ranges[0] == ranges[1]
+    assert healths == [[1.0] * (page.last + 1)] * 2
+
+
 def test_the_picture_is_zoomed_and_moved(page: Page):
     whole = page.shown()
     for come, go in (("zoom_in", "zoom_out"), ("i", "o"), ("zoom_in", "zoom_reset"), ("i", "0")):

@@ -11,85 +11,17 @@ import pytest
 from games.play import long_without_the_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ucav.team_fights import FOUR, MACRO, TWO, UNEQUAL, UNSHAPED, Match
 
 import palaestra
-from palaestra.core.compile.linker import link, record_view
+from palaestra.core.compile.linker import link
 from palaestra.game import Game
-from palaestra.games.ucav import missiles, shaping, team, team_scripts
+from palaestra.games.ucav import shaping, team
 from palaestra.games.ucav.body import BLUE, NOT_FLOWN, RED
 
 pytestmark = pytest.mark.jitless
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
-
-TWO, MACRO, UNEQUAL = team.game(red=2, blue=2), team.game(red=2, blue=2, commands="macro"), team.game(red=1, blue=3)
-FOUR = team.game()
-ALTITUDE_M, SPEED_MPS = 5000.0, 250.0
-
-
-UNSHAPED = ("posture_weight", "altitude_weight", "energy_weight", "aim_weight")
-
-
-class Match:
-    """One match without shaping whose aircraft are put where a test wants them."""
-
-    def __init__(self, game: Game = TWO, seed: int = 1, **parameters: float) -> None:
-        self.game: Any = game
-        self.count = len(game.agents)
-        self.s: Any = record_view(np.zeros(1, game.state_dtype))[0]
-        for parameter in game.parameters:
-            default = 0.0 if parameter.name in UNSHAPED else parameter.default
-            setattr(self.s.parameters, parameter.name, parameters.get(parameter.name, default))
-        self.scratch: Any = record_view(np.zeros(1, game.scratch_dtype))[0]
-        self.actions: Any = record_view(np.zeros(1, game.action_dtype))[0]
-        self.rewards = np.zeros(game.slots, np.float32)
-        self.s.rng, self.s.info.winner, self.s.team[:] = seed, -1, -1
-        self.s.team[: self.count] = game.team_index
-        self.s.alive[: self.count], self.s.strength[:] = 1, 1.0
-        with np.errstate(over="ignore"):
-            self.game.reset(self.s, self.game.world)
-
-    def apart(self) -> Match:
-        """All aircraft in level flight to the north, 2 km from their neighbours."""
-        for slot in range(self.count):
-            self.put(slot, 0.0, 2000.0 * slot)
-        return self
-
-    def put(self, slot: int, north_m: float, east_m: float, heading_deg: float = 0.0) -> Any:
-        body = self.s.body[slot]
-        body.north_m, body.east_m, body.altitude_m = north_m, east_m, ALTITUDE_M
-        body.roll_rad, body.pitch_rad, body.heading_rad = 0.0, 0.0, math.radians(heading_deg)
-        body.true_airspeed_mps, body.load_factor_g = SPEED_MPS, 1.0
-        body.velocity_north_mps = SPEED_MPS * math.cos(body.heading_rad)
-        body.velocity_east_mps = SPEED_MPS * math.sin(body.heading_rad)
-        self.s.past_m[slot] = north_m, east_m, ALTITUDE_M
-        return body
-
-    def evaluate(self) -> bool:
-        """One decision in which nothing moves."""
-        self.rewards[:] = 0.0
-        self.s.steps += 1
-        over = False
-        for _ in range(self.game.periods):
-            over = over or bool(self.game.evaluate(self.s, self.game.world, self.rewards, self.scratch))
-        return over
-
-    def see(self) -> Any:
-        rows: Any = record_view(np.zeros(1, self.game.kernel_observation_dtype))[0]
-        self.game.observe(self.s, self.game.world, rows, self.scratch)
-        return rows.pilot
-
-    def plan(self, team: int, script: str) -> list[int]:
-        """Targets of the team's members."""
-        self.game.plan(self.s, self.game.world, team, team_scripts.SCRIPTS.index(script), self.scratch)
-        return self.scratch.target[self.s.team == team].tolist()
-
-    def why(self, slot: int) -> str:
-        return self.game.end_reason(int(self.s.lost[slot]))
-
-    @property
-    def reason(self) -> str:
-        return self.game.end_reason(int(self.s.info.end_reason))
 
 
 # ------------------------------------------------------------------------------------------------------------ sizes
@@ -387,210 +319,6 @@ def test_the_state_for_critics_has_a_row_for_each_slot():
     assert rows[5, 2:].tolist() == pytest.approx([0, 10 / 15, 1, 250 / 340, 0, 0, 0, 1, 0, 1, 0, 1, 1], abs=1e-6)
 
 
-# --------------------------------------------------------------------------------------------------------- missiles
-
-MISSILES, BOTH_ARMS = team.game(red=2, blue=2, weapons="missile"), team.game(red=2, blue=2, weapons="both")
-
-
-def tail_chase(game: Game = MISSILES) -> Match:
-    """red_0 is 1.5 km behind blue_1, both fly north; the others are away."""
-    match = Match(game).apart()
-    match.put(3, 1500.0, 0.0)
-    return match
-
-
-def launches(match: Match) -> np.ndarray:
-    mask: Any = record_view(np.zeros(1, match.game.kernel_mask_dtype))[0]
-    match.game.legal(match.s, match.game.world, mask)
-    return mask.pilot["launch"][: match.count]
-
-
-def move(match: Match) -> bool:
-    """One decision in which the aircraft fly straight; missiles are launched as the actions say."""
-    match.game.command(match.s, match.game.world, match.actions, match.scratch)
-    for body in match.s.body[: match.count]:
-        if body.throttle_command >= 0.0:
-            body.north_m += 0.1 * body.velocity_north_mps
-            body.east_m += 0.1 * body.velocity_east_mps
-    return match.evaluate()
-
-
-def test_a_missile_may_be_launched_at_opponents_in_range_and_cone():
-    match = tail_chase()
-    assert launches(match)[:, :3].tolist() == [[1, 0, 1], [1, 0, 0], [1, 0, 0], [1, 0, 0]]
-    match.s.ammunition[0] = 0
-    assert launches(match)[0, :3].tolist() == [1, 0, 0]
-    assert not launches(match)[:, 3:].any()
-    match.s.ammunition[0], match.s.alive[3] = 1, 0
-    assert launches(match)[0, :3].tolist() == [1, 0, 0]
-
-
-def test_a_missile_hits_its_target_and_takes_its_health():
-    match = tail_chase()
-    match.actions.pilot[0].launch = 2
-    over, decisions = move(match), 1
-    match.actions.pilot[0].launch = 0
-    assert match.s.ammunition[:4].tolist() == [1, 2, 2, 2]
-    while match.s.alive[3] and decisions < 100:
-        over, decisions = move(match), decisions + 1
-    assert not over
-    assert 20 < decisions < 60
-    assert match.why(3) == "kill"
-    assert match.s.info.missile_hits[:4].tolist() == match.s.info.missiles_launched[:4].tolist() == [1, 0, 0, 0]
-    assert match.s.info.missile_damage[0] == 1.0
-    assert match.rewards.tolist() == [0.5, 0.5, -0.5, -0.5]
-
-
-def test_a_missile_destroys_itself_when_its_target_has_left():
-    match = tail_chase()
-    match.actions.pilot[0].launch = 2
-    move(match)
-    match.actions.pilot[0].launch = 0
-    assert match.see()[0].opponents["missile_flies"][:2].tolist() == [0.0, 1.0]
-    match.s.alive[3] = 0
-    move(match)
-    assert match.s.missiles[0].status == missiles.GONE
-
-
-def test_an_aircraft_has_two_missiles_in_flight_at_most():
-    match = tail_chase()
-    match.s.ammunition[0] = 8
-    match.actions.pilot[0].launch = 2
-    move(match)
-    move(match)
-    assert launches(match)[0].tolist()[:3] == [1, 0, 0]
-    assert match.s.missiles["status"].tolist()[:3] == [missiles.GUIDED, missiles.GUIDED, missiles.FREE]
-
-
-def test_pilots_are_warned_and_critics_count():
-    match = tail_chase(BOTH_ARMS)
-    match.actions.pilot[0].launch = 2
-    move(match)
-    seen = match.see()
-    assert seen["warning"][:4].tolist() == [[0, 0], [0, 0], [0, 0], [1, 0]]
-    assert seen["missiles_left"][:4].tolist() == [1, 2, 2, 2]
-    state = np.ones(match.game.global_state_size, np.float32)
-    match.game.global_state(match.s, match.game.world, state)
-    assert state[:-1].reshape(4, -1)[:, -2:].tolist() == [[1, 0], [2, 0], [2, 0], [2, 1]]
-
-
-def test_guns_fire_unless_missiles_are_the_only_weapon():
-    for game, health in ((MISSILES, 1.0), (BOTH_ARMS, pytest.approx(1.0 - 0.1 * (914.4 - 400.0) / (914.4 - 152.4)))):
-        match = Match(game).apart()
-        match.put(2, 400.0, 0.0)
-        match.evaluate()
-        assert match.s.health[2] == health
-
-
-def test_in_macros_a_missile_is_launched_once():
-    match = tail_chase(team.game(red=2, blue=2, weapons="missile", commands="macro"))
-    match.actions.pilot[0].launch = 2
-    for _ in range(5):
-        match.game.command(match.s, match.game.world, match.actions, match.scratch)
-        match.s.periods += 1
-    assert match.s.info.missiles_launched[0] == 1
-
-
-def test_scripts_launch_at_their_target_when_no_missile_follows_it():
-    match = tail_chase()
-    match.plan(RED, "solo")
-    world, scratch = match.game.world, match.scratch
-    assert [team_scripts.shot_at(match.s, world, slot, team_scripts.SOLO, scratch) for slot in (0, 1)] == [2, 0]
-    assert team_scripts.shot_at(match.s, world, 0, team_scripts.HOLD, scratch) == 0
-    match.actions.pilot[0].launch = 2
-    move(match)
-    assert team_scripts.shot_at(match.s, world, 0, team_scripts.SOLO, scratch) == 0
-
-
-# --------------------------------------------------------------------------------------------------- aim commands
-
-AIMS = team.game(red=2, blue=2, commands="aim")
-
-
-def test_a_pilot_aims_at_the_opponent_of_its_choice_or_the_nearest():
-    match = Match(AIMS).apart()
-    aimed_at = [team.aimed_at(match.s, AIMS.world, slot, choice) for slot in (0, 3) for choice in range(3)]
-    assert aimed_at == [2, 2, 3, 1, 0, 1]
-    match.s.alive[3] = 0
-    assert team.aimed_at(match.s, AIMS.world, 0, 2) == 2
-    mask: Any = record_view(np.zeros(1, AIMS.kernel_mask_dtype))[0]
-    match.game.legal(match.s, AIMS.world, mask)
-    assert mask.pilot["target"][:4, :3].tolist() == [[1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 0, 0]]
-
-
-def test_an_aim_turns_towards_its_target_and_a_mate_is_avoided():
-    match = Match(AIMS).apart()
-    match.game.command(match.s, AIMS.world, match.actions, match.scratch)
-    assert match.s.body[0].aileron_command > 0.1  # all opponents are to the right
-    assert match.s.body[3].aileron_command < -0.1
-    match.put(1, 200.0, 0.0, heading_deg=180.0)
-    match.game.command(match.s, AIMS.world, match.actions, match.scratch)
-    assert match.s.aims[0].avoiding
-
-
-def test_scripts_name_their_targets_in_aim_commands():
-    match = Match(AIMS).apart()
-    match.s.steps = 1
-    match.plan(BLUE, "sort")
-    for slot in (2, 3):
-        match.game.script(match.s, AIMS.world, slot, team_scripts.SORT, match.actions, match.scratch)
-    assert sorted(match.actions.pilot["target"][2:4].tolist()) == [1, 2]
-
-
-# ---------------------------------------------------------------------------------------------------------- scripts
-
-
-def test_solo_fights_the_nearest_and_sort_leaves_no_opponent_free():
-    match = Match(FOUR).apart()
-    assert match.plan(RED, "solo") == [4, 4, 4, 4]
-    assert match.plan(BLUE, "solo") == [3, 3, 3, 3]
-    assert sorted(match.plan(RED, "sort")) == [4, 5, 6, 7]
-    assert match.scratch.target[3] == 4
-    match.s.alive[4] = match.s.alive[5] = 0
-    assert sorted(match.plan(RED, "sort")) == [6, 6, 7, 7]
-
-
-def hunted() -> Match:
-    """blue_3 is 1.5 km behind red_0 and points at it; all others are beside each other."""
-    match = Match(FOUR).apart()
-    match.put(7, -1500.0, 0.0)
-    return match
-
-
-def test_the_bait_of_drag_is_who_is_hunted_and_the_nearest_mate_fights_the_hunter():
-    assert Match(FOUR).apart().plan(RED, "drag") == Match(FOUR).apart().plan(RED, "sort")
-    match = hunted()
-    assert match.plan(RED, "drag")[:2] == [7, 7]
-    assert match.scratch.bait[RED] == 0
-    match.s.body[7].heading_rad = math.pi  # it flies away
-    match.plan(RED, "drag")
-    assert match.scratch.bait[RED] == -1
-    match = hunted()
-    match.s.alive[1:4] = 0
-    assert match.plan(RED, "drag")[0] == 7
-    assert match.scratch.bait[RED] == -1
-
-
-def test_the_two_of_a_pair_of_cover_fight_whoever_hunts_the_other():
-    assert Match(FOUR).apart().plan(RED, "cover") == Match(FOUR).apart().plan(RED, "sort")
-    match = hunted()
-    match.put(5, 500.0, 0.0)  # nearer to the hunted one, but it flies away
-    assert match.plan(RED, "cover")[:2] == [5, 7]
-    match.s.body[0], match.s.body[1] = match.s.body[1].copy(), match.s.body[0].copy()
-    assert match.plan(RED, "cover")[:2] == [7, 5]
-    match.s.alive[0] = 0  # the next one covers now
-    assert match.plan(RED, "cover")[1:3] == [5, 7]
-
-
-@pytest.mark.parametrize("ahead_m", [300.0, -300.0, 500.0])
-def test_of_two_mates_that_are_close_the_one_behind_is_slower(ahead_m):
-    match = Match(FOUR).apart()
-    mate, m = match.put(1, ahead_m, 0.0), match.s.pilots[0]
-    m.wish.speed_mps = 400.0
-    team_scripts.fall_behind(m, match.s.body[0], mate)
-    assert m.wish.speed_mps == (220.0 if ahead_m == 300.0 else 400.0)
-
-
 # ---------------------------------------------------------------------------------------------------------- flight
 
 
@@ -612,21 +340,14 @@ def test_the_dead_do_not_fly_and_a_match_of_scripts_goes_to_its_end():
 
 
 @long_without_the_compiler
-@pytest.mark.parametrize("commands", ["stick", "macro"])
-def test_equal_seeds_fly_the_same_match_on_both_engines(commands):
+def test_equal_seeds_fly_the_same_match_on_both_engines():
     def fly(engine: str) -> np.ndarray:
         sim = palaestra.make_batch(
-            "palaestra/UcavTeam-v0",
-            2,
-            red=3,
-            blue=2,
-            engine=engine,
-            commands=commands,
-            opponents={"blue": "sort", "red": "cover"},
+            "palaestra/UcavTeam-v0", 2, red=3, blue=2, engine=engine, opponents={"red": "cover", "blue": "sort"}
         )
         with closing(sim):
             sim.reset(seed=3)
-            for _ in range(30):
+            for _ in range(50):
                 sim.step()
             return np.stack([sim.states["body"][name] for name in ("north_m", "east_m", "altitude_m")])
 

@@ -103,6 +103,7 @@ class AgentTables:
                 {"name": name, "agents": list(self._sim.game.teams[team]), "size": size}
                 for team, name, _, size in self._output_spans
             ],
+            "plots": list(self._sim.game.plots),
             "strings": list(self._strings),
             "notes": [f"{name} are left out: {numbers:,} numbers" for name, numbers in self.left_out.items()],
         }

@@ -117,7 +117,7 @@ class MatchPage {
     this.view = new PictureView(header, picture, () => this.frame);
     this.firstFrameMs = performance.now();
     const seek = (frame) => this.seek(frame);
-    this.plot = new Plot(header, this.rewards, seek, () => this.updateTexts());
+    this.plot = new Plot(header, blocks, this.rewards, seek, () => this.updateTexts());
     this.agents = new AgentPanel(header, blocks, this.rewards);
     this.texts = new TextPanel(header, blocks.texts);
     this.marksAt = Map.groupBy(header.marks, (mark) => mark.frame);
@@ -334,7 +334,8 @@ async function main() {
   await picture.load();
   page = new MatchPage(header, blocks, picture);
   Object.assign(window.palaestraMatch, {
-    header, firstFrameMs: page.firstFrameMs, seek: (frame) => page.seek(frame), play: () => page.play(),
+    header, firstFrameMs: page.firstFrameMs, plot: page.plot,
+    seek: (frame) => page.seek(frame), play: () => page.play(),
     pause: () => page.pause(), draw: (frame, canvas) => drawFrame(header, picture, frame, canvas),
   });
   Object.defineProperty(window.palaestraMatch, "frame", { get: () => page.frame });

@@ -5,6 +5,7 @@ const matchPanel = (() => {
 const { byId, clamp, make, shorten, colorText, strokePath, onSizeChange } = matchPictures;
 const MARK_SIGNS = { end: "\u25a0", death: "\u2715", arrival: "\u25b2" };
 const MARKS_LISTED = 2000;
+const PLOTS_LISTED = 300; // numbers that a reader may plot
 const OPTIONS_LISTED = 64; // alternatives of a choice for which a player computed numbers
 
 function formatNumber(x) {
@@ -57,10 +58,13 @@ const PLOT_SIDE = 8; // CSS pixels left and right of the plot, half of the range
 const SUM_BAND = [4, 72];
 const REWARD_BAND = [88, 124];
 
-/** Rewards and running sums of the teams over the frames, with the marks. */
+/** Rewards and running sums of the teams, or one or two numbers that agents see, over the frames, with the marks. */
 class Plot {
-  constructor(header, rewards, seek, describe) {
+  constructor(header, blocks, rewards, seek, describe) {
     this.header = header;
+    this.observations = blocks.observations;
+    this.fieldStarts = rowStarts(header.fields, (field) => field.size);
+    this.curves = [];
     this.teams = header.teams.map((team) => ({
       color: team.color, rewards: rewards.ofTeam(team, rewards.rewards), sums: rewards.ofTeam(team, rewards.sums),
     }));
@@ -71,8 +75,43 @@ class Plot {
     this.canvas = byId("plot_canvas");
     this.last = header.frames - 1;
     this.frame = 0;
+    this.offer();
     onSizeChange(this.host, () => this.draw());
     this.listen();
+  }
+
+  /** Fills the list of what can be plotted; the game's own choice comes first and is shown. */
+  offer() {
+    const select = byId("plot_what");
+    const numbers = this.header.fields.flatMap((fields) => fields.filter((field) => field.size === 1));
+    const names = this.observations ? [...new Set(numbers.map((field) => field.name))].slice(0, PLOTS_LISTED) : [];
+    const own = (this.header.plots ?? []).filter((name) => names.includes(name));
+    const choices = [...(own.length > 0 ? [own] : []), [], ...names.map((name) => [name])];
+    for (const choice of choices) select.append(make("option", "stranger", choice.join(", ") || "rewards"));
+    select.hidden = names.length === 0;
+    select.addEventListener("change", () => this.show(choices[select.selectedIndex]));
+    this.curves = choices[0].map((name) => this.curvesOf(name));
+  }
+
+  show(names) {
+    this.curves = names.map((name) => this.curvesOf(name));
+    this.draw();
+  }
+
+  /** A field as every agent sees it that has it: its label, and a colour and values for each agent. */
+  curvesOf(name) {
+    const width = this.fieldStarts.at(-1);
+    let unit = "";
+    const lines = this.header.fields.flatMap((fields, agent) => {
+      const place = fields.findIndex((field) => field.name === name);
+      if (place < 0) return [];
+      unit = formatUnit(fields[place].unit);
+      const start = this.fieldStarts[agent] + fields.slice(0, place).reduce((sum, field) => sum + field.size, 0);
+      const team = this.header.teams.find((other) => other.agents.includes(agent));
+      const values = Float64Array.from({ length: this.last + 1 }, (_, k) => this.observations[k * width + start]);
+      return [{ team: { color: team?.color ?? [128, 145, 161] }, values }];
+    });
+    return { label: name + unit, lines };
   }
 
   x(frame) {
@@ -113,16 +152,28 @@ class Plot {
     this.labels = [];
     this.isDark = document.documentElement.dataset.theme === "dark";
     this.drawMarks(context);
-    this.drawSums(context, this.drawAxis(context, SUM_BAND, "sum of rewards", "sums"));
-    this.drawRewards(context, this.drawAxis(context, REWARD_BAND, "reward", "rewards"));
+    const bands = this.curves.length === 1 ? [[SUM_BAND[0], REWARD_BAND[1]]] : [SUM_BAND, REWARD_BAND];
+    this.curves.forEach(({ label, lines }, k) => {
+      const y = this.drawAxis(context, bands[k], label, lines.map((line) => line.values));
+      for (const { team, values } of lines) this.drawCurve(context, y, this.color(team), values);
+    });
+    if (this.curves.length === 0) {
+      const sums = this.teams.map((team) => team.sums);
+      const y = this.drawAxis(context, SUM_BAND, "sum of rewards", sums);
+      for (const team of this.teams) this.drawCurve(context, y, this.color(team), team.sums);
+      const rewards = this.teams.map((team) => team.rewards);
+      this.drawRewards(context, this.drawAxis(context, REWARD_BAND, "reward", rewards));
+    }
     this.drawLabels(context);
     this.setCursor(this.frame);
   }
 
   /** Draws the zero line of one band and notes its labels; returns the height of a value in it. */
-  drawAxis(context, [top, bottom], name, key) {
+  drawAxis(context, [top, bottom], name, series) {
     let [low, high] = [0, 0];
-    for (const team of this.teams) for (const x of team[key]) [low, high] = [Math.min(low, x), Math.max(high, x)];
+    for (const x of series.flatMap((values) => [...values])) {
+      if (Number.isFinite(x)) [low, high] = [Math.min(low, x), Math.max(high, x)];
+    }
     const y = (x) => (high > low ? bottom - ((x - low) / (high - low)) * (bottom - top) : (top + bottom) / 2);
     context.fillStyle = this.colors.borderTopColor;
     context.fillRect(PLOT_SIDE, Math.round(y(0)), this.width - 2 * PLOT_SIDE, 1);
@@ -156,22 +207,21 @@ class Plot {
     }
   }
 
-  drawSums(context, y) {
-    for (const team of this.teams) {
-      context.beginPath();
-      let starts = true;
-      for (const [from, to] of this.columns()) {
-        for (let frame = from; frame < to; frame++) {
-          if (starts) context.moveTo(this.x(frame), y(team.sums[frame]));
-          else if (frame === from || frame === to - 1 || this.isPeak(team.sums, frame)) {
-            context.lineTo(this.x(frame), y(team.sums[frame]));
-          }
-          starts = this.ends.has(frame);
+  drawCurve(context, y, color, values) {
+    context.beginPath();
+    let starts = true;
+    for (const [from, to] of this.columns()) {
+      for (let frame = from; frame < to; frame++) {
+        if (!Number.isFinite(values[frame])) starts = true;
+        else if (starts) context.moveTo(this.x(frame), y(values[frame]));
+        else if (frame === from || frame === to - 1 || this.isPeak(values, frame)) {
+          context.lineTo(this.x(frame), y(values[frame]));
         }
+        if (Number.isFinite(values[frame])) starts = this.ends.has(frame);
       }
-      context.lineJoin = "round";
-      strokePath(context, this.color(team), 1.5);
     }
+    context.lineJoin = "round";
+    strokePath(context, color, 1.5);
   }
 
   isPeak(values, frame) {

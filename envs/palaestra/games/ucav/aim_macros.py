@@ -71,6 +71,14 @@ def fly_aim(s, slot, other, action):
     fly_as_wished(s, slot)
 
 
+def remember_aim(s, slot, action):
+    """Notes the action for the next observation."""
+    s.last_action[slot, 0] = action.lead
+    s.last_action[slot, 1] = action.side
+    s.last_action[slot, 2] = action.up
+    s.last_action[slot, 3] = action.speed
+
+
 def wish_as_aimed(s, slot, other, action):
     """Writes the wish that an action stands for, and what safety makes of it."""
     m, me, target = s.aims[slot], s.body[slot], s.body[other]

@@ -139,7 +139,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.game import Field, Game, Option, Parameter, Role, with_options
-from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_aim, script_aim
+from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_aim, remember_aim, script_aim
 from palaestra.games.ucav.armament import (
     LAUNCH,
     MISSILE_FIELDS,
@@ -307,14 +307,6 @@ def command_aim(s, world, actions, scratch):
         change_weather(s, s.body[slot])
         remember_aim(s, slot, actions.pilot[slot])
         fly_aim(s, slot, opponent_of(slot), actions.pilot[slot])
-
-
-def remember_aim(s, slot, action):
-    """Notes the action for the next observation."""
-    s.last_action[slot, 0] = action.lead
-    s.last_action[slot, 1] = action.side
-    s.last_action[slot, 2] = action.up
-    s.last_action[slot, 3] = action.speed
 
 
 def remember_macro(s, slot, action):
@@ -596,6 +588,7 @@ def build(
         mirror=partial(exchange, options.commands) if symmetric_teams and "advance" in flight else None,
         default_opponent=default_opponent,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
+        plots=("range", "health"),
         render_fps=1.0 / (PERIOD_S * periods),
         **flight,
     )

@@ -98,15 +98,15 @@ MISSILE = np.dtype(
 """A missile; all zero is one that was not launched."""
 
 MISSILE_PARAMETERS = (
-    Parameter("red_missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft of red"),
-    Parameter("blue_missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft of blue"),
+    Parameter("red_missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft of red", at_start=True, whole=True),
+    Parameter("blue_missiles", 2.0, 0.0, 8.0, "1", "missiles of each aircraft of blue", at_start=True, whole=True),
     Parameter("missile_damage", 1.0, 0.0, 1.0, "1", "health that a missile takes"),
     Parameter("lethal_m", 8.0, 0.1, 100.0, "m", "miss distance within which a missile hits"),
     Parameter("seeker_deg", 40.0, 1.0, 90.0, "deg", "angle off its velocity up to which a missile sees its target"),
     Parameter("seeker_rear_m", 10_000.0, 100.0, 1e5, "m", "range at which it sees a target from right behind"),
     Parameter("seeker_front_m", 1000.0, 100.0, 1e5, "m", "range at which it sees a target from the side and ahead"),
     Parameter("launch_deg", 30.0, 1.0, 90.0, "deg", "angle off the nose up to which a missile can be launched"),
-    Parameter("launch_near_m", 1000.0, 0.0, 1e5, "m", "smallest range of a launch"),
+    Parameter("launch_near_m", 1000.0, 0.0, 1e5, "m", "smallest range of a launch", up_to="launch_far_m"),
     Parameter("launch_far_m", 5000.0, 0.0, 1e5, "m", "largest range of a launch"),
 )
 

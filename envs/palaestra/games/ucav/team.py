@@ -103,7 +103,7 @@ import numpy as np
 
 from palaestra.game import DRAW, Choice, Field, Game, Option, Parameter, Role, uniform, with_options
 from palaestra.games.ucav import dogfight
-from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_as_wished, wish_as_aimed
+from palaestra.games.ucav.aim_macros import AIM, AIM_PERIODS, fly_as_wished, remember_aim, wish_as_aimed
 from palaestra.games.ucav.armament import EACH, MISSILE_INFO, WEAPONS
 from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BLUE, BODY, NOT_FLOWN, PERIOD_S, RED
@@ -117,7 +117,6 @@ from palaestra.games.ucav.dogfight import (
     STICK_PERIODS,
     fly_macro,
     put_stick,
-    remember_aim,
 )
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import rotate_to_earth
@@ -582,6 +581,7 @@ def game(options: Any) -> Game:
         global_state=hooks.global_state,
         global_state_size=(ROW_SIZE + ROW_OF_MISSILES * has_missiles) * capacity + 1,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
+        plots=("altitude", "health"),
         render_fps=1.0 / (PERIOD_S * periods),
         **flight,
     )
