@@ -1,11 +1,12 @@
 """PPO learns to hunt another aircraft: while it wins, the cone of its gun narrows from 15 degrees to 1.
 
 The method is Stable-Baselines3's PPO (Schulman et al., arXiv 1707.06347) on `palaestra.adapters.sb3`: 128 matches of
-`palaestra/UcavPursuit-v2` at once, whose rewards pay for posture and aim before the gun hits. All lanes begin behind a
-target that turns. When that is won with a finer cone, most of them go to other rungs (`RUNGS`): low starts, far starts,
-targets that turn on the hunter. The cone of a rung narrows after a rollout if most of its last matches were won. ::
+`palaestra/UcavPursuit-v2` at once, whose rewards pay for posture and aim before the gun hits. The curriculum has a rung
+for each group of lanes (`RUNGS`): starts behind a target that turns, low starts, far starts, and targets that turn on
+the learner. After each rollout the cone of a rung narrows if most of the rung's last matches were won. ::
 
     palaestra train ucav_pursuit
+    palaestra train ucav_pursuit --hunters 0.4 --total-steps 4000000
     palaestra train ucav_pursuit --options commands=macro --gamma 0.97 --std 0.22 --cone-deg 15 3
     palaestra eval UcavPursuit-Contest --set start=offensive --a runs/ucav_pursuit/seed_0/last.safetensors --b weave
 
@@ -43,6 +44,8 @@ from palaestra_baselines.ppo_tracking import layer_arrays, load_policy, perceptr
 
 METHOD = "ucav_pursuit"
 GAME, TEAM, TARGET = "UcavPursuit", "red", "blue"
+SHAPING: dict[str, Any] = {"energy_weight": 1.0}
+"""More than the default of the game: noise at 10 Hz does not explore speed, and who is slow never closes in."""
 TEST_DURATION_S = 200.0
 """Length of a match of a test: a round of the contest."""
 
@@ -52,7 +55,7 @@ class Rung:
     """Lanes that train the same.
 
     Attributes:
-        share: Of all lanes.
+        share: Of all lanes, where the arguments do not say it.
         targets: Scripts that fly the target, lane by lane in turn.
         duration_s: Length of a match.
         parameters: Other numbers of the rules in these lanes.
@@ -67,13 +70,17 @@ class Rung:
 
 
 RUNGS = {
-    "behind": Rung(0.4, ("weave", "level_turn", "weave", "straight")),
-    "low": Rung(0.15, ("weave", "straight"), 40.0, {"altitude_low_m": 1000.0, "altitude_high_m": 2500.0}),
-    "far": Rung(0.2, ("weave", "straight"), 120.0, {"start": "mix", "behind_range_high_m": 10_000.0}),
-    "hunters": Rung(0.25, ("pure_fast", "pure_pursuit", "pure_pursuit", "expert"), 80.0, narrowest_deg=2.0),
+    "behind": Rung(0.6, ("weave", "level_turn", "weave", "straight"), 40.0, {"behind_range_low_m": 300.0}),
+    "low": Rung(0.2, ("weave", "straight"), 40.0, {"altitude_low_m": 1000.0, "altitude_high_m": 2500.0}),
+    "far": Rung(
+        0.2,
+        ("weave", "straight"),
+        120.0,
+        {"behind_range_low_m": 1600.0, "behind_range_high_m": 10_000.0},
+    ),
+    "hunters": Rung(0.0, ("pure_fast", "pure_pursuit", "pure_pursuit", "expert"), 80.0, narrowest_deg=2.0),
 }
-"""The first has all lanes until its cone is `OPEN_DEG`; then the others open."""
-OPEN_DEG = 8.0
+
 
 Test = tuple[str, Mapping[str, float]]
 """Script that flies the target, and numbers of the rules."""
@@ -115,18 +122,21 @@ class Args(RunArgs):
         narrowing: Factor by which a cone narrows; 1 for no curriculum.
         won_share: A cone narrows after a rollout where more than this share of the last matches were won.
         window: Number of these matches.
+        hunters: Share of the lanes in which the target turns on the learner.
         matches: Matches of an evaluation.
     """
 
-    SHARES: ClassVar[tuple[str, ...]] = ("gamma", "gae_lambda", "clip", "narrowing", "won_share")
+    SHARES: ClassVar[tuple[str, ...]] = ("gamma", "gae_lambda", "clip", "narrowing", "won_share", "hunters")
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "hunters")
 
     env_id: str = "palaestra/UcavPursuit-v2"
     options: tuple[str, ...] = ()
+    total_steps: int = 600_000
     evaluations: int = 10
     lanes: int = 128
-    rollout: int = 64
-    minibatches: int = 8
-    epochs: int = 8
+    rollout: int = 16
+    minibatches: int = 4
+    epochs: int = 6
     learning_rate: tuple[float, float] = (7e-4, 1.4e-4)
     gamma: float = 0.99
     gae_lambda: float = 0.95
@@ -138,6 +148,7 @@ class Args(RunArgs):
     narrowing: float = 0.93
     won_share: float = 0.6
     window: int = 128
+    hunters: float = 0.0
     matches: int = 128
     directory: Path = Path("runs/ucav_pursuit")
 
@@ -151,6 +162,8 @@ class Args(RunArgs):
         game, _ = registry.make_game(self.env_id, **keywords(self.options))
         if game.name != GAME:
             raise ValueError(f"--env-id is a preset of {GAME}, got {self.env_id}")
+        if self.hunters > 0.5:
+            raise ValueError(f"--hunters leaves lanes to the other rungs, 0.5 at most, got {self.hunters}")
         if self.lanes * self.rollout % self.minibatches:
             raise ValueError(
                 f"--minibatches must divide the {self.lanes * self.rollout} decisions of a rollout, "
@@ -158,11 +171,12 @@ class Args(RunArgs):
             )
 
 
-def lanes_of_rungs(count: int) -> list[np.ndarray]:
-    """Lanes of each rung, in the order of `RUNGS`; the first has what rounding leaves."""
-    counts = [round(rung.share * count) for rung in RUNGS.values()]
-    counts[0] = count - sum(counts[1:])
-    return np.split(np.arange(count), np.cumsum(counts)[:-1])
+def lanes_of_rungs(args: Args) -> list[np.ndarray]:
+    """Lanes of each rung, in the order of `RUNGS`; the first has what the others leave."""
+    shares = {name: rung.share for name, rung in RUNGS.items()} | {"hunters": args.hunters}
+    counts = [round(share * args.lanes) for share in shares.values()]
+    counts[0] = args.lanes - sum(counts[1:])
+    return np.split(np.arange(args.lanes), np.cumsum(counts)[:-1])
 
 
 class Lanes(VecEnvWrapper):
@@ -171,35 +185,27 @@ class Lanes(VecEnvWrapper):
     Attributes:
         sim: The simulation.
         rung_of: Number of the rung of each lane.
-        are_open: Whether the later rungs are open.
         cones_deg: Cone of each rung now.
         won: Of each rung, whether the hunter won, 1 or 0, in its last matches.
     """
 
     def __init__(self, args: Args) -> None:
         """Starts the matches."""
-        vec = as_vec_env(args.env_id, args.lanes, team=TEAM, **keywords(args.options))
+        vec = as_vec_env(args.env_id, args.lanes, team=TEAM, **{**SHAPING, **keywords(args.options)})
         super().__init__(vec)
         self.args, self.sim, self._rows = args, vec.sim, vec.rows
         self.rung_of = np.zeros(args.lanes, np.int64)
         self.cones_deg = [args.cone_deg[0] for _ in RUNGS]
         self.won: list[list[int]] = [[] for _ in RUNGS]
-        self._occupy(False)
-        vec.seed(args.seed << 32)
-        vec.reset()
-
-    def _occupy(self, are_open: bool) -> None:
-        """Gives the lanes to their rungs, or all to the first."""
-        self.are_open = are_open
-        for number, (lanes, rung) in enumerate(zip(lanes_of_rungs(self.args.lanes), RUNGS.values(), strict=True)):
-            if number > 0 and not are_open:
-                number, rung = 0, RUNGS["behind"]
+        for number, (lanes, rung) in enumerate(zip(lanes_of_rungs(args), RUNGS.values(), strict=True)):
             self.rung_of[lanes] = number
             horizon = round(rung.duration_s * self.sim.game.render_fps)
             self.sim.set_parameters(lanes=lanes, horizon=horizon, **rung.parameters)
             for k, target in enumerate(rung.targets):
                 self.sim.set_opponent(TARGET, target, lanes[k :: len(rung.targets)])
         self._set_cones()
+        vec.seed(args.seed << 32)
+        vec.reset()
 
     def _set_cones(self) -> None:
         self.sim.set_parameters(cone_half_angle_deg=np.array(self.cones_deg)[self.rung_of])
@@ -216,7 +222,7 @@ class Lanes(VecEnvWrapper):
         return seen, rewards, ends, infos
 
     def narrow(self) -> None:
-        """Narrows the cones of the rungs that are won by now, and opens the later rungs."""
+        """Narrows the cones of the rungs that are won by now."""
         args = self.args
         for number, rung in enumerate(RUNGS.values()):
             won = self.won[number] = self.won[number][-args.window :]
@@ -224,8 +230,6 @@ class Lanes(VecEnvWrapper):
                 narrowest = max(args.cone_deg[1], rung.narrowest_deg)
                 self.cones_deg[number] = max(args.narrowing * self.cones_deg[number], narrowest)
         self._set_cones()
-        if not self.are_open and self.cones_deg[0] <= OPEN_DEG:
-            self._occupy(True)
 
     def figures(self) -> dict[str, float]:
         """Share won and cone of each rung: columns of the curve."""
@@ -234,7 +238,7 @@ class Lanes(VecEnvWrapper):
 
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint."""
-        return {"are_open": self.are_open, "cones_deg": self.cones_deg, "won": self.won, **matches_state(self.sim)}
+        return {"cones_deg": self.cones_deg, "won": self.won, **matches_state(self.sim)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned.
@@ -243,7 +247,6 @@ class Lanes(VecEnvWrapper):
             ValueError: The matches were played by other rules, or do not fit these lanes.
         """
         self.cones_deg, self.won = list(state["cones_deg"]), [list(won) for won in state["won"]]
-        self._occupy(state["are_open"])
         restore_matches(self.sim, state)
 
 

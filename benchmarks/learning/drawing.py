@@ -63,6 +63,7 @@ STYLES: dict[str, Style] = {
     "ARAC, agents decide at once": Style(SKY, SHORT, "v"),
     "MAPPO, 4 M decisions": Style(SKY, DASH_DOT, "^"),
     "PPO": Style(PURPLE, SOLID, "o"),
+    "PPO, hunters too": Style(GREEN, LONG, "^"),
     "PPO, macros": Style(ORANGE, DASHED, "s"),
     "PPO, turn rewards": Style(BLUE, SOLID, "o"),
     "PPO, answer alone": Style(ORANGE, DASHED, "s"),

@@ -25,7 +25,8 @@ from palaestra_baselines.ucav_pursuit import RUNGS, TEAM, TESTS, WEAVE, Args, La
 
 pytestmark = pytest.mark.check
 
-SMALL = Args(total_steps=2048, lanes=16, rollout=32, minibatches=4, evaluations=4, matches=4, window=8, quiet=True)
+SMALL = Args(total_steps=2048, lanes=16, rollout=32, minibatches=4, epochs=4, evaluations=4, matches=4, quiet=True)
+SMALL = dataclasses.replace(SMALL, window=8, hunters=0.2)
 SHIPPED = "weights/ucav_pursuit.safetensors"
 
 
@@ -47,11 +48,10 @@ def set_rung(lanes: Lanes, cone_deg: float, won: int, matches: int = 8) -> None:
 
 
 def test_every_lane_is_on_one_rung_and_each_rung_has_its_share():
-    for count in (8, 16, 128):
-        lanes = lanes_of_rungs(count)
-        assert np.concatenate(lanes).tolist() == list(range(count))
-        assert [len(some) for some in lanes[1:]] == [round(rung.share * count) for rung in list(RUNGS.values())[1:]]
-    assert sum(rung.share for rung in RUNGS.values()) == pytest.approx(1.0)
+    for hunters in (0.0, 0.25):
+        lanes = lanes_of_rungs(Args(lanes=128, hunters=hunters))
+        assert np.concatenate(lanes).tolist() == list(range(128))
+        assert [len(some) for some in lanes] == [76 - 128 * hunters, 26, 26, 128 * hunters]
 
 
 @pytest.mark.parametrize(("won", "matches", "narrows"), [(5, 8, True), (4, 8, False), (7, 7, False)])
@@ -86,8 +86,16 @@ def test_rungs_differ_in_targets_and_rules(lanes: Lanes):
     assert parameters["behind_range_high_m"][far].min() > parameters["behind_range_high_m"][behind].max()
     assert parameters["horizon"][behind].max() < parameters["horizon"][hunters].min()
     scripts = np.array(lanes.sim.game.scripts)[lanes.sim.states["current_player"][:, 1]]
-    assert set(scripts[hunters]) <= {"pure_pursuit", "expert"}
+    assert set(scripts[hunters]) == {"pure_fast", "pure_pursuit"}
     assert set(scripts[~hunters]) == {"weave", "level_turn", "straight"}
+
+
+def test_a_won_match_counts_on_the_rung_of_its_lane(lanes: Lanes):
+    set_rung(lanes, 15.0, 0, 0)
+    far = lanes.rung_of == 2
+    lanes.sim.states["health"][far, 1] = 0.0
+    lanes.step(np.zeros((SMALL.lanes, 4)))
+    assert lanes.won == [[], [], [1] * far.sum(), []]
 
 
 def test_a_checkpoint_holds_the_curriculum(lanes: Lanes):
@@ -141,6 +149,7 @@ def test_a_saved_pilot_does_what_the_mean_of_the_policy_does(tmp_path: Path, lan
     np.testing.assert_allclose(player(seen), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_learns_to_hit_in_seconds(tmp_path: Path):
     args = Args(directory=tmp_path, total_steps=250_000, evaluations=2, cone_deg=(15.0, 15.0), quiet=True)
     report = ucav_pursuit.train(args, no_figures)
@@ -157,6 +166,7 @@ def test_it_learns_to_hit_in_seconds(tmp_path: Path):
     [
         ({"env_id": "palaestra/UcavDogfight-v2"}, "--env-id is a preset of UcavPursuit"),
         ({"minibatches": 7}, "--minibatches must divide the 512 decisions"),
+        ({"hunters": 0.6}, "--hunters leaves lanes"),
         ({"won_share": 1.5}, "--won-share must be between 0 and 1"),
     ],
 )
