@@ -81,4 +81,4 @@ def test_each_of_the_ladder_beats_the_one_before(weaker: str, better: str):
 def test_few_matches_of_any_pair_end_by_collision(a: str, b: str):
     table = play(a, b, MATCHES if {a, b} <= set(LADDER) else 128)
     assert share(table, {"collision"}) <= 0.1
-    assert share(table, OWN_ENDS) <= 0.01
+    assert share(table, OWN_ENDS - {"both"}) <= 0.01  # two guns that kill at once end as `both`, too

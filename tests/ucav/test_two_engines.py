@@ -61,8 +61,8 @@ def test_a_round_robin_has_the_same_winners_on_both_engines():
 @pytest.mark.parametrize(("red", "blue"), [("pure_pursuit", "expert"), ("lag_pursuit", "weave")])
 def test_equal_seeds_fly_the_same_match_on_both_engines(red, blue):
     with closing(matches("compiled", red, blue, 4)) as ours, closing(matches("jsbsim", red, blue, 4)) as oracle:
-        ours.reset(seed=6)
-        oracle.reset(seed=6)
+        ours.reset(seed=7)
+        oracle.reset(seed=7)
         for _ in range(5 * HZ):
             ours.step()
             oracle.step()

@@ -90,8 +90,8 @@ from palaestra.game import Field, Game, Parameter, Role, uniform, with_options
 from palaestra.games.ucav.aiming import wish_aim, wish_aim_earth
 from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BODY, PERIOD_S
-from palaestra.games.ucav.dogfight import put_stick
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
+from palaestra.games.ucav.flight_commands import put_stick
 from palaestra.games.ucav.geometry import off_axis_angle_rad, rotate_to_body
 from palaestra.games.ucav.inner_loop import STICK
 from palaestra.games.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_S, extend_overload_s, find_failure

@@ -115,10 +115,9 @@ from palaestra.games.ucav.dogfight import (
     KILL,
     RUNNING,
     STICK_PERIODS,
-    fly_macro,
-    put_stick,
 )
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
+from palaestra.games.ucav.flight_commands import fly_macro, put_stick
 from palaestra.games.ucav.geometry import rotate_to_earth
 from palaestra.games.ucav.inner_loop import STICK
 from palaestra.games.ucav.limits import NO_FAILURE, NOT_FINITE, extend_overload_s, find_failure
