@@ -44,8 +44,6 @@ from palaestra_baselines.ppo_tracking import layer_arrays, load_policy, perceptr
 
 METHOD = "ucav_pursuit"
 GAME, TEAM, TARGET = "UcavPursuit", "red", "blue"
-SHAPING: dict[str, Any] = {"energy_weight": 1.0}
-"""More than the default of the game: noise at 10 Hz does not explore speed, and who is slow never closes in."""
 TEST_DURATION_S = 200.0
 """Length of a match of a test: a round of the contest."""
 
@@ -191,7 +189,7 @@ class Lanes(VecEnvWrapper):
 
     def __init__(self, args: Args) -> None:
         """Starts the matches."""
-        vec = as_vec_env(args.env_id, args.lanes, team=TEAM, **{**SHAPING, **keywords(args.options)})
+        vec = as_vec_env(args.env_id, args.lanes, team=TEAM, **keywords(args.options))
         super().__init__(vec)
         self.args, self.sim, self._rows = args, vec.sim, vec.rows
         self.rung_of = np.zeros(args.lanes, np.int64)

@@ -63,7 +63,7 @@ STYLES: dict[str, Style] = {
     "ARAC, agents decide at once": Style(SKY, SHORT, "v"),
     "MAPPO, 4 M decisions": Style(SKY, DASH_DOT, "^"),
     "PPO": Style(PURPLE, SOLID, "o"),
-    "PPO, macros": Style(ORANGE, DASHED, "s"),
+    "PPO, macros": Style(BLUE, DASHED, "^"),
     "PPO, turn rewards": Style(BLUE, SOLID, "o"),
     "PPO, answer alone": Style(ORANGE, DASHED, "s"),
     "GRPO": Style(BLACK, DASHED, "o"),

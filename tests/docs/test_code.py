@@ -36,6 +36,7 @@ SHORTER = {
     "learn(150_000)": "learn(2_048)",
     "curriculum.learn(1_000_000, ": "curriculum.learn(8_192, ",
     "model.learn(400_000)": "model.learn(6_400)",
+    "model.learn(150_000)": "model.learn(4_096)",
     "train ucav_pursuit": "train ucav_pursuit --matches 2 --total-steps 4096",
     "model.learn(100_000)": "model.learn(4_096)",
     "hunter.learn(50_000)": "hunter.learn(512)",

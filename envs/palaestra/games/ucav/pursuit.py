@@ -11,11 +11,11 @@ Scripts made for the target are ``"straight"``, ``"level_turn"``, ``"weave"``, `
 ``"expert"``, play blue too: they turn towards red and cannot hurt it. ``"mix"`` draws from all scripts; for targets
 alone, draw them yourself by lane with `set_opponent`.
 
-Against the dogfight these defaults differ: blue's gun is off, red starts behind blue, a match lasts 40 s, and leaving
-the arena costs nothing, so that a target that holds its course is a fair one. With them PPO learns to hunt in about a
-minute: the reward says before the first hit who has whom before the nose, and a learner sees many starts.
-`palaestra/UcavPursuit-Contest-v2` has a cone of 1 degree and 200 s, pays nothing before the gun hits, and starts behind
-or neutral with equal chances.
+Against the dogfight these defaults differ: blue's gun is off, red starts behind blue, a match lasts 40 s, the shaping
+by energy weighs 1, and leaving the arena costs nothing, so that a target that holds its course is a fair one. With them
+PPO learns to hunt in about a minute: the reward says before the first hit who has whom before the nose, and a learner
+sees many starts. `palaestra/UcavPursuit-Contest-v2` has a cone of 1 degree and 200 s, pays nothing before the gun hits,
+and starts behind or neutral with equal chances.
 
 ## Action Space
 
@@ -69,6 +69,7 @@ DEFAULTS = {
     "blue_gun": 0.0,
     "blue_missiles": 0.0,
     "arena_drain": 0.0,
+    "energy_weight": 1.0,
     "start": OFFENSIVE,
     "neutral_weight": 1.0,
     "blue_behind_weight": 0.0,
