@@ -80,7 +80,7 @@ RUNGS = {
 }
 
 
-Test = tuple[str, Mapping[str, float]]
+Test = tuple[str, Mapping[str, Any]]
 """Script that flies the target, and numbers of the rules."""
 FINE = {"cone_half_angle_deg": 1.0}
 WEAVE = "weave, 1 deg"

@@ -97,7 +97,7 @@ def test_every_lost_match_costs_two_in_all(slot, end):
         assert match.rewards[0] + match.rewards[1] == 0.0
         if over:
             break
-    assert match.reason == ENDS.get(end, end)
+    assert match.reason == {**ENDS, "kill": "kill", "fled": "fled"}[end]
     assert total == pytest.approx(-2.0, abs=1e-6)
 
 

@@ -122,7 +122,7 @@ def test_a_range_of_starts_with_exchanged_ends_is_refused(name):
 @long_without_the_compiler
 def test_reset_takes_starts_of_its_own_for_each_lane():
     sim = palaestra.make_batch("palaestra/UcavDogfight-v2", 2)
-    envs = gymnasium.make_vec("palaestra/UcavDogfight-v2", 3, opponent="straight")
+    envs: Any = gymnasium.make_vec("palaestra/UcavDogfight-v2", 3, opponent="straight")
     envs.reset(seed=0, options={"start": ["offensive", "defensive", "placed"], "red_north_m": [0.0, 0.0, -5000.0]})
     bodies = envs.unwrapped.sim.states["body"]
     assert bodies["north_m"][2, RED] == pytest.approx(-5000.0, abs=1.0)
