@@ -60,6 +60,8 @@ SEEN = (
 """Fields of the observation that the linear policy sees."""
 MEASURED = 64
 """Matches between scripts in which means and deviations of the observation are measured."""
+CONSTANT = 1e-6
+"""A number of smaller deviation does not change."""
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Args(LeagueArgs):
         seen: Evolution: fields of the observation that the policy sees; all if none is named.
         action_scales: Evolution: how far a weight of 1 moves each number of the action; one for all, or one each.
         pairs: Evolution: pairs of members.
-        trials: Evolution: matches of a member in an update, half of them as each team.
+        trials: Evolution: matches of a member in an update.
         sigma: Evolution: standard deviation of the weights of the members.
         learning_rate: Of Adam, at the start and at the end of each generation; falls linearly.
         lanes: PPO: matches at once.
@@ -90,6 +92,8 @@ class Args(LeagueArgs):
 
     env_id: str = "palaestra/UcavDogfight-Contest-v2"
     options: tuple[str, ...] = ("commands=aim",)
+    anchor_options: tuple[str, ...] = ("blue_commands=stick",)
+    training_options: tuple[str, ...] = ("duration_s=60",)
     anchors: tuple[str, ...] = ("pure_pursuit", "lag_pursuit", "lead_pursuit", "expert")
     total_steps: int = 50_000_000
     directory: Path = Path("runs/ucav_hierarchy")
@@ -118,10 +122,8 @@ class Args(LeagueArgs):
         """
         super().check()
         game, _ = registry.make_game(self.env_id, **self.rules)
-        if not game.symmetric_teams and self.learner == "es":
-            raise ValueError(f"--learner es plays both teams, and those of {game.name} are not alike")
-        if self.trials % 2:
-            raise ValueError(f"--trials is even, half of the matches as each team, got {self.trials}")
+        if not game.symmetric_teams and self.anchor_share < 1.0:
+            raise ValueError(f"generations play either team, and those of {game.name} are not alike: --anchor-share 1")
         if self.lanes * self.rollout % self.minibatches:
             raise ValueError(
                 f"--minibatches must divide the {self.lanes * self.rollout} decisions of a rollout, "
@@ -137,6 +139,34 @@ class Args(LeagueArgs):
 # ------------------------------------------------------------------------------------------------ evolution strategy
 
 
+@dataclass(frozen=True)
+class Arena:
+    """Lanes of the evolution strategy in which its members play one team.
+
+    Attributes:
+        sim: The lanes of the first member, those of the second, and so on.
+        roster: The learning agents.
+        own: Their team.
+        other: The opponents' team.
+        opponents: Who plays it.
+        per_member: Lanes of a member.
+    """
+
+    sim: Simulation
+    roster: Roster
+    own: str
+    other: str
+    opponents: Opponents
+    per_member: int
+
+    def play(self, shape: Shape, members: np.ndarray, seeds: np.ndarray, update: int) -> tuple[np.ndarray, int]:
+        """One match of each member in each of its lanes, as of `play_members`; scripts change with each update."""
+        places = np.arange(self.sim.num_envs) % self.per_member
+        self.opponents.assign(self.sim, self.other, places, self.per_member, update * self.per_member)
+        own_seeds = seeds[: self.per_member]
+        return play_members(self.sim, self.roster, self.own, shape, members, own_seeds, self.opponents.watch)
+
+
 class EvolutionLearner:
     """The evolution strategy as a `palaestra_baselines.common.league.Learner`."""
 
@@ -147,19 +177,14 @@ class EvolutionLearner:
             ValueError: Arguments that do not fit the game; names the option.
         """
         self.args = args
-        lanes = 2 * args.pairs * (args.trials // 2)
-        self.sims = {team: self._make(lanes) for team in registry.make_game(args.env_id, **args.rules)[0].teams}
-        game = next(iter(self.sims.values())).game
-        self.rosters = {team: one_team_roster(Roster, game, team, numbers=True) for team in self.sims}
-        self.shape = self._measured_shape(next(iter(self.rosters.values())))
+        self.shape = self._measured_shape()
         self.search = Evolution(self.shape.start(np.random.default_rng([args.seed, 0])))
 
-    def _make(self, lanes: int) -> Simulation:
-        return palaestra.make_batch(self.args.env_id, lanes, autoreset_mode="off", **self.args.training_rules)
-
-    def _measured_shape(self, roster: Roster) -> Shape:
+    def _measured_shape(self) -> Shape:
         """Scales of what the policy sees, from matches between the anchors: the same for each seed."""
-        args, sim = self.args, self._make(MEASURED)
+        args = self.args
+        sim = palaestra.make_batch(args.env_id, MEASURED, autoreset_mode="off", **args.training_rules)
+        roster = one_team_roster(Roster, sim.game, next(iter(sim.game.teams)), numbers=True)
         for place, anchor in enumerate(args.anchors):
             for team in sim.game.teams:
                 sim.set_opponent(team, anchor, np.arange(MEASURED) % len(args.anchors) == place)
@@ -179,30 +204,45 @@ class EvolutionLearner:
             raise ValueError(
                 f"--action-scales: one number, or one for each of the {roster.actions} of an action, got {len(scales)}"
             )
-        deviations[deviations < 1e-6] = 1.0  # constant
-        size = roster.sizes[role]
-        return Shape(columns, seen.mean(axis=0), deviations, args.hidden, np.array(scales), size)
+        deviations[deviations < CONSTANT] = 1.0
+        return Shape(columns, seen.mean(axis=0), deviations, args.hidden, np.array(scales), roster.sizes[role])
+
+    def arenas(self, opponents: Opponents) -> list[Arena]:
+        """Lanes against scripts and lanes against generations, in which each team is played as often."""
+        args = self.args
+        scripts = opponents.script_places(args.trials)
+        kinds = (
+            (scripts, opponents.scripts_alone, keywords(args.anchor_options)),
+            (args.trials - scripts, opponents.generations_alone, {}),
+        )
+        made = []
+        for trials, players, more in kinds:
+            game, _ = registry.make_game(args.env_id, **args.rules, **more)
+            teams = list(game.teams)
+            sides = [teams, teams[::-1]] if game.symmetric_teams else [teams]
+            for own, other in sides if trials else ():
+                per_member = -(-trials // len(sides))
+                lanes, rules = 2 * args.pairs * per_member, {**args.training_rules, **more}
+                sim = palaestra.make_batch(args.env_id, lanes, autoreset_mode="off", **rules)
+                roster = one_team_roster(Roster, sim.game, own, numbers=True)
+                made.append(Arena(sim, roster, own, other, players, per_member))
+        return made
 
     def train(self, opponents: Opponents, generation: int, decisions: int) -> int:
         """See `palaestra_baselines.common.league.Learner`."""
         args, played, update = self.args, 0, 0
         rng = np.random.default_rng([args.seed, generation])
-        per_side = args.trials // 2
-        places = np.tile(np.arange(per_side), 2 * args.pairs)
-        teams = list(self.sims)
+        arenas = self.arenas(opponents)
         while played < decisions:
             members = self.search.draw(rng, args.pairs, args.sigma)
-            seeds = rng.integers(1 << 48, size=per_side, dtype=np.uint64)
-            returns = []
-            for own, other in (teams, teams[::-1]):
-                sim = self.sims[own]
-                opponents.assign(sim, other, places, per_side, update)
-                parts, count = play_members(sim, self.rosters[own], own, self.shape, members, seeds, opponents.watch)
-                returns.append(parts)
-                played += count
-            rate = linear_schedule(args.learning_rate, played / decisions)
-            self.search.learn(members, np.concatenate(returns, axis=1).mean(axis=1), rate)
+            seeds = rng.integers(1 << 48, size=args.trials, dtype=np.uint64)
+            parts = [arena.play(self.shape, members, seeds, update) for arena in arenas]
+            played += sum(count for _, count in parts)
+            returns = np.concatenate([returns for returns, _ in parts], axis=1).mean(axis=1)
+            self.search.learn(members, returns, linear_schedule(args.learning_rate, played / decisions))
             update += 1
+        for arena in arenas:
+            arena.sim.close()
         return played
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ steady hand achieves, such as an aim that has to be kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,7 @@ class Evolution:
         """Contents for a checkpoint."""
         return {"mean": self.mean, "first": self.first, "second": self.second, "updates": self.updates}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""
         self.mean, self.first, self.second = (np.array(state[name]) for name in ("mean", "first", "second"))
         self.updates = int(state["updates"])
@@ -183,7 +183,7 @@ def play_members(
         watch: Called after each decision.
 
     Returns:
-        Returns of the team [M, lanes of a member], and the decisions that all matches took.
+        Returns of the team [M, lanes of a member], and how often it decided in all of them.
     """
     layers = shape.layers(members)
     count, lanes = len(members), sim.num_envs
@@ -191,13 +191,15 @@ def play_members(
     returns, running, decisions = np.zeros(lanes), np.ones(lanes, np.bool_), 0
     (role,) = roster.columns
     while running.any():
-        seen = roster.read_observations(sim)[role]
-        rows = seen.reshape(count, -1, seen.shape[-1]).astype(np.float64)
-        values = shape.outputs(layers, rows).reshape(lanes, roster.agents, -1)
-        if not roster.gives_numbers:
-            values = np.where(roster.read_legal(sim), values, -np.inf).argmax(axis=-1)
-        roster.write_actions(sim, values)
-        decisions += int(running.sum())
+        asked = roster.read_asked(sim).any(axis=1) & running
+        if asked.any():
+            seen = roster.read_observations(sim)[role]
+            rows = seen.reshape(count, -1, seen.shape[-1]).astype(np.float64)
+            values = shape.outputs(layers, rows).reshape(lanes, roster.agents, -1)
+            if not roster.gives_numbers:
+                values = np.where(roster.read_legal(sim), values, -np.inf).argmax(axis=-1)
+            roster.write_actions(sim, values)
+            decisions += int(asked.sum())
         sim.step()
         watch(sim)
         returns[running] += sim.team_rewards(team)[running]

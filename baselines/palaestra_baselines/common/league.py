@@ -22,7 +22,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -52,6 +51,8 @@ class LeagueArgs(RunArgs):
     Attributes:
         env_id: Game of two teams.
         options: Keywords of the game, ``name=value`` each.
+        anchor_options: Further ones where scripts are the opponents; the learner then plays the first team alone where
+            these make the teams unlike.
         training_options: Further ones that hold in training alone, such as weights of shaping.
         anchors: Scripts that are opponents in each generation and by which generations are rated.
         anchor_share: Share of the lanes with scripts; 1 is training without self-play.
@@ -67,11 +68,12 @@ class LeagueArgs(RunArgs):
     SHARES: ClassVar[tuple[str, ...]] = ("anchor_share", "refused_share", "latest_share", "drop")
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (
         *RunArgs.MAY_BE_ZERO,
-        *("anchor_share", "drop", "training_options", "hidden"),
+        *("anchor_share", "drop", "anchor_options", "training_options", "hidden"),
     )
 
     env_id: str = "palaestra/SkirmishDuel-v0"
     options: tuple[str, ...] = ()
+    anchor_options: tuple[str, ...] = ()
     training_options: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ("random",)
     evaluations: int = 5
@@ -85,8 +87,13 @@ class LeagueArgs(RunArgs):
 
     @property
     def rules(self) -> dict[str, Any]:
-        """Keywords of the game in evaluations."""
+        """Keywords of the game."""
         return keywords(self.options)
+
+    @property
+    def anchor_rules(self) -> dict[str, Any]:
+        """The same where scripts are the opponents."""
+        return {**self.rules, **keywords(self.anchor_options)}
 
     def check(self) -> None:
         """Looks at the arguments.
@@ -143,6 +150,16 @@ class Opponents:
     share: float
     pools: Mapping[str, SelfPlayPool]
 
+    @property
+    def scripts_alone(self) -> Opponents:
+        """The scripts, for lanes of their own."""
+        return Opponents(self.anchors, 1.0, {})
+
+    @property
+    def generations_alone(self) -> Opponents:
+        """The generations, likewise."""
+        return Opponents(self.anchors, 0.0, self.pools)
+
     def assign(self, sim: Simulation, team: str, places: np.ndarray, count: int, turn: int = 0) -> None:
         """Gives every lane its opponent.
 
@@ -153,11 +170,15 @@ class Opponents:
             count: Of places.
             turn: The scripts move on by so many places.
         """
-        scripts = round(self.share * count) if self.pools else count
+        scripts = self.script_places(count)
         for place in range(scripts):
             sim.set_opponent(team, self.anchors[(place + turn) % len(self.anchors)], places == place)
         if scripts < count:
             sim.set_opponent(team, self.pools[team], places >= scripts)
+
+    def script_places(self, count: int) -> int:
+        """How many of so many places have scripts."""
+        return round(self.share * count) if self.pools else count
 
     def watch(self, sim: Simulation) -> None:
         """Reports the results of the last step to the pools, which a prioritised draw needs."""
@@ -173,6 +194,16 @@ class Record:
     matches: int
     won: int
     lost: int
+
+    @property
+    def won_share(self) -> float:
+        """Share of the matches that the first player won."""
+        return self.won / self.matches
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the matches that it lost."""
+        return self.lost / self.matches
 
     @property
     def score(self) -> float:
@@ -218,14 +249,11 @@ class League:
     def judge(self, generation: int, report: Callable[[str], None] = lambda text: None) -> None:
         """Lets a new generation play everybody, and accepts or refuses it."""
         name, args = name_of(generation), self.args
-        if generation == 0:
-            for pair in combinations(args.anchors, 2):
-                self._play(*pair, *pair, report)
+        file = str(self.file(generation))
         for anchor in args.anchors:
-            self._play(name, anchor, str(self.file(generation)), anchor, report)
+            self._play((name, anchor), (file, anchor), args.anchor_rules, report)
         for earlier in range(generation):
-            files = (str(self.file(generation)), str(self.file(earlier)))
-            self._play(name, name_of(earlier), *files, report)
+            self._play((name, name_of(earlier)), (file, str(self.file(earlier))), args.rules, report)
         fallen = [anchor for anchor in args.anchors if self._fall(generation, anchor) > args.drop]
         self.refused = generation > 0 and bool(fallen)
         if not self.refused:
@@ -237,7 +265,7 @@ class League:
         if last is None:
             return 0.0
         before, now = (self.records[name_of(k), anchor] for k in (last, generation))
-        return before.won / before.matches - now.won / now.matches
+        return before.won_share - now.won_share
 
     def _accept(self, generation: int) -> None:
         self.accepted.append(generation)
@@ -245,21 +273,18 @@ class League:
             for pool in self.pools.values():
                 pool.add(self.file(generation))
 
-    def _play(self, a: str, b: str, first: str, second: str, report: Callable[[str], None]) -> None:
+    def _play(
+        self, names: tuple[str, str], players: tuple[str, str], rules: Mapping[str, Any], report: Callable[[str], None]
+    ) -> None:
         args = self.args
-        table = evaluate(
-            args.env_id,
-            first,
-            second,
-            matches=args.matches,
-            num_envs=min(256, max(args.matches // 2, 1)),
-            seed=EVALUATION_SEED,
-            **args.rules,
-        ).results
+        lanes = min(256, max(args.matches // 2, 1))
+        options: dict[str, Any] = {"matches": args.matches, "num_envs": lanes, "seed": EVALUATION_SEED, **rules}
+        table = evaluate(args.env_id, *players, **options).results
         by_rule = table["end_reason"] > BY_RULE
         won, lost = (int((by_rule & (table["outcome"] == sign)).sum()) for sign in (1, -1))
-        self.records[a, b] = Record(len(table), won, lost)
-        report(f"{a} against {b}: {won / len(table):.3f} won, {lost / len(table):.3f} lost of {len(table)}")
+        record = self.records[names] = Record(len(table), won, lost)
+        told = f"{record.won_share:.3f} won, {record.lost_share:.3f} lost of {record.matches}"
+        report(f"{names[0]} against {names[1]}: {told}")
 
     def ratings(self) -> dict[str, Rating]:
         """Elo of all players; the first anchor has 0."""
@@ -277,7 +302,7 @@ class League:
         name, figures = name_of(generation), {"accepted": int(not self.refused)}
         for anchor in self.args.anchors:
             record = self.records[name, anchor]
-            figures |= {f"won_{anchor}": record.won / record.matches, f"lost_{anchor}": record.lost / record.matches}
+            figures |= {f"won_{anchor}": record.won_share, f"lost_{anchor}": record.lost_share}
         before = max((k for k in self.accepted if k < generation), default=None)
         score = 0.5 if before is None else self.records[name, name_of(before)].score
         return figures | {"score_before": score, "elo": self.ratings()[name].elo}
