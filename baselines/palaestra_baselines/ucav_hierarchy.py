@@ -26,8 +26,9 @@ rewards, networks and numbers are not public: all of them are ours here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -39,19 +40,21 @@ from stable_baselines3.common.vec_env import VecEnvWrapper
 import palaestra
 from palaestra import registry
 from palaestra.adapters.sb3 import as_vec_env
-from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.opponents import Opponent, OpponentSpec
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation.matches import match_seeds, play_seeds, without_shaping
-from palaestra_baselines.common.agents import Roster, keywords, one_team_roster
-from palaestra_baselines.common.evolution import TINY, Evolution, Shape, observed_columns, play_members
+from palaestra.game import Game
+from palaestra_baselines.common.agents import Roster, gives_numbers, keywords, one_team_roster
+from palaestra_baselines.common.evolution import TINY, ChoicePlayer, Evolution, Shape, observed_columns, play_members
 from palaestra_baselines.common.league import LeagueArgs, Opponents, train_league
+from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for
 from palaestra_baselines.common.run_folder import evaluation_hint, run_command
-from palaestra_baselines.common.training import EVALUATION_SEED, Report, linear_schedule
+from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, linear_schedule
 from palaestra_baselines.poisson_ppo import make_ppo
-from palaestra_baselines.ppo_tracking import load_policy
+from palaestra_baselines.ppo_tracking import perceptron_player
 from palaestra_baselines.ucav_pursuit import policy_arrays
 
-METHOD = "ucav_hierarchy"
+METHOD, GAME = "ucav_hierarchy", "UcavDogfight"
 SEEN = (
     *("height_over_floor", "roll", "pitch", "airspeed", "load_factor", "health"),
     *("direction", "relative_velocity", "range", "gun_range", "closure", "train_angle", "aspect_angle", "other_nose"),
@@ -349,9 +352,9 @@ def funnel(args: Args, player: OpponentSpec, opponent: OpponentSpec, matches: in
         match; ``damage``: health that the gun took per opportunity; ``rear``, ``front``: shares of that from within 60
         degrees of the tail and from ahead; ``end_<reason>``: shares of the matches.
     """
-    game, _ = registry.make_game(args.env_id, **args.rules)
+    game, _ = registry.make_game(args.env_id, **args.anchor_rules)
     opponents = dict(zip(game.teams, (player, opponent), strict=True))
-    rules = without_shaping(game, args.rules)
+    rules = without_shaping(game, args.anchor_rules)
     sim = palaestra.make_batch(args.env_id, matches, autoreset_mode="off", opponents=opponents, **rules)
     play_seeds(sim, match_seeds(EVALUATION_SEED, range(matches)), 0)
     info, reasons = sim.info, sim.info["end_reason"]
@@ -364,7 +367,7 @@ def funnel(args: Args, player: OpponentSpec, opponent: OpponentSpec, matches: in
         "rear": by_aspect[0],
         "front": by_aspect[2],
     }
-    ends = {f"end_{game.end_reason(k)}": (reasons == k).mean() for k in np.unique(reasons).tolist()}
+    ends = {f"end_{game.end_reason(k)}": (reasons == k).mean() for k in range(1, 2 + len(game.end_reasons))}
     sim.close()
     return {name: float(value) for name, value in {**figures, **ends}.items()}
 
@@ -372,10 +375,36 @@ def funnel(args: Args, player: OpponentSpec, opponent: OpponentSpec, matches: in
 # ------------------------------------------------------------------------------------------------------------ training
 
 
-def train(args: Args) -> Report:
-    """Trains, or resumes; files as in `palaestra_baselines.common.league.train_league`."""
+def load_policy(path: Path, game: Game, team: str) -> Opponent:
+    """Player of a saved policy; called by `palaestra.core.run.opponents.load_policy`.
+
+    Raises:
+        FileError: The file is no saved policy, or one of another game.
+    """
+    with policy_for(path, game, team) as arrays:
+        if gives_numbers(game, game.teams[team]):
+            return perceptron_player(arrays, game, team)
+        return ChoicePlayer(arrays_to_layers(arrays), game, team)
+
+
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Trains, or resumes; files as in `palaestra_baselines.common.league.train_league`.
+
+    Args:
+        args: Arguments of the run.
+        evaluation: Measures further columns of the curve; `funnel` against the last of the anchors if None, in games
+            that say what came of a chance.
+    """
     torch.set_num_threads(1)
-    return train_league(args, METHOD, lambda args: LEARNERS[args.learner](args))
+    return train_league(args, METHOD, LEARNERS[args.learner], evaluation or partial(funnel_of, args))
+
+
+def funnel_of(args: Args, player_of: Callable[[str], Opponent]) -> dict[str, float]:
+    """The columns of `funnel`; none in other games."""
+    game, _ = registry.make_game(args.env_id, **args.rules)
+    if game.name != GAME:
+        return {}
+    return funnel(args, player_of(next(iter(game.teams))), args.anchors[-1], args.matches)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

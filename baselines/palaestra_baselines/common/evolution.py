@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.run.simulation import Simulation
-from palaestra_baselines.common.agents import Roster
+from palaestra.game import Game
+from palaestra_baselines.common.agents import JointChoice, Roster
+from palaestra_baselines.common.policy_file import Layers
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.99, 1e-8
 """Of Adam (Kingma and Ba, arXiv 1412.6980)."""
@@ -205,3 +207,43 @@ def play_members(
         returns[running] += sim.team_rewards(team)[running]
         running &= ~(sim.terminated | sim.truncated)
     return returns.reshape(count, -1), decisions
+
+
+class ChoicePlayer:
+    """An opponent (`palaestra.core.run.opponents`) that takes the legal choice of the highest output of a perceptron.
+
+    Attributes:
+        memory_size: 0, it remembers nothing.
+    """
+
+    memory_size = 0
+
+    def __init__(self, layers: Layers, game: Game, team: str) -> None:
+        """Keeps the layers.
+
+        Args:
+            layers: Of one agent: its observation to a number for each choice, or combination of its choices.
+            game: The rules.
+            team: That it plays.
+
+        Raises:
+            ValueError: The network has other inputs or outputs than the team's agents.
+        """
+        role, _ = game.role_of(game.teams[team][0])
+        self.layers, self.joint = layers, JointChoice(game, role)
+        sees, gives = layers[0][0].shape[1], len(layers[-1][1])
+        size = sum(f.size for f in role.observation)
+        if (sees, gives) != (size, self.joint.n):
+            raise ValueError(
+                f"the policy sees {sees} numbers and has {gives} choices; {team} of {game.name} sees {size} and has "
+                f"{self.joint.n}, so it was trained for another game"
+            )
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        """Choices of the team; see `palaestra.core.run.opponents.Opponent`."""
+        values = np.asarray(observations, np.float64)
+        for number, (weight, bias) in enumerate(self.layers):
+            values = (np.tanh(values) if number else values) @ weight.T + bias
+        if legal is not None:
+            values = np.where(self.joint.mask(legal), values, -np.inf)
+        return self.joint.split(values.argmax(axis=-1))

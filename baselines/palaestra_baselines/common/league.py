@@ -22,12 +22,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from palaestra import registry
+from palaestra.core.run.opponents import load_policy
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import evaluate
 from palaestra.evaluation.ratings import Rating, fit_elo
@@ -36,7 +38,7 @@ from palaestra.wrappers import SelfPlayPool
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, write_csv
-from palaestra_baselines.common.training import EVALUATION_SEED, Report
+from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report
 
 Draw = Literal["uniform", "latest", "pfsp"]
 LEAGUE = "league.csv"
@@ -339,7 +341,7 @@ def train_league(
     args: LeagueArgs,
     method: str,
     learner_of: Callable[[Any], Learner],
-    describe: Callable[[Path], Mapping[str, float]] = lambda path: {},
+    evaluation: Evaluation | None = None,
 ) -> Report:
     """Trains a league, or resumes; its files stand in ``args.folder``.
 
@@ -347,7 +349,7 @@ def train_league(
         args: Arguments of the run.
         method: Name of the method, for files and display.
         learner_of: Makes the learner from the arguments.
-        describe: Further columns of the curve, from the file of a generation.
+        evaluation: Measures further columns of the curve.
     """
     with RunFolder(args, method) as folder:
         league, learner, cpu_s = League(args, method), learner_of(args), 0.0
@@ -373,7 +375,9 @@ def train_league(
             league.judge(generation, folder.progress.say)
             if not league.refused:
                 accepted_state = learner.state()
-            figures = {**league.figures(generation), **describe(league.file(generation))}
+            figures = league.figures(generation)
+            if evaluation is not None:
+                figures |= evaluation(partial(load_policy, league.file(generation), league.game))
             row = {"steps": steps, "generation": generation, **figures, "cpu_s": cpu_s}
             saved = {"learner": learner.state(), "accepted": accepted_state, "league": league.state(), "cpu_s": cpu_s}
             folder.record(row, saved)
