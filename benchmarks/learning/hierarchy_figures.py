@@ -169,7 +169,7 @@ def result_rows(runs: Mapping[str, Sequence[Args]]) -> Iterator[dict[str, Any]]:
     anchors = Args().anchors
     idle = lambda observations: np.zeros((*observations.shape[:2], 4))  # noqa: E731
     for name, player in (("zeros", idle), ("expert", "expert")):
-        rules = {"commands": "stick"} if name == "expert" else Args().anchor_rules
+        rules: dict[str, Any] = {"commands": "stick"} if name == "expert" else Args().anchor_rules
         for anchor in anchors:
             yield {"player": name, "seed": "", "opponent": anchor, "test": "", **paid(player, anchor, **rules)}
     for arm, files in last.items():

@@ -385,8 +385,8 @@ def train_league(
                 figures |= evaluation(partial(load_policy, league.file(generation), league.game))
             row = {"steps": steps, "generation": generation, **figures, "cpu_s": cpu_s}
             saved = {"learner": learner.state(), "accepted": accepted_state, "league": league.state(), "cpu_s": cpu_s}
-            folder.record(row, saved)
             league.write_table()
+            folder.record(row, saved)
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
             folder.progress.say(f"generation {generation}, {steps} decisions: {shown}")
             folder.progress.update(min(steps, args.total_steps))
