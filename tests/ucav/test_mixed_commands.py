@@ -58,6 +58,28 @@ def test_red_is_asked_in_every_second_period_and_blue_in_each():
     assert asked == [[1, 1], [0, 1], [1, 1], [0, 1], [1, 1]]
 
 
+def test_each_period_pays_the_shaping_and_may_be_the_last():
+    match = fight()
+    match.s.parameters.posture_weight, match.s.parameters.horizon = 1.0, 3.0
+    match.s.health[BLUE] = 0.5
+    for heading_deg, winner in ((20.0, -1), (40.0, -1), (60.0, RED)):
+        match.put(RED, 0.0, heading_deg)
+        match.put(BLUE, 2000.0)
+        play_period(match)
+        assert match.rewards[RED] != 0.0
+        assert match.s.info.winner == winner
+
+
+def test_each_aircraft_flies_in_gusts_of_its_own_as_where_both_aim():
+    mixed, both = Match(FIGHT, gust_mps=4.0), Match(AIM, gust_mps=4.0)
+    mixed.s.acting[:] = 1
+    for match in (mixed, both):
+        with np.errstate(over="ignore"):
+            match.game.command(match.s, None, match.actions, match.scratch)
+    for name in ("wind_north_mps", "wind_east_mps", "wind_down_mps"):
+        assert mixed.s.body[name].tolist() == both.s.body[name].tolist()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_an_aim_is_flown_in_two_periods_as_where_both_aim(seed):
     mixed, both = fight(seed), Match(AIM, seed)
