@@ -179,14 +179,18 @@ def test_blue_flies_as_where_both_fly_the_stick(rules, script):
     assert flights[0].states["body"][0, RED].tobytes() != flights[1].states["body"][0, RED].tobytes()
 
 
-@long_without_the_compiler
-def test_zeros_are_pure_pursuit_against_the_stick():
-    def zeros(seen: np.ndarray) -> np.ndarray:
-        return np.zeros((*seen.shape[:2], 4))
+def zeros(seen: np.ndarray) -> np.ndarray:
+    return np.zeros((*seen.shape[:2], 4))
 
-    table = evaluate(DOGFIGHT, zeros, "weave", matches=64, start="offensive", blue_gun=0.0, duration_s=60.0, **MIXED)
-    assert table.end_reasons["kill"] >= 56
+
+@long_without_the_compiler
+def test_zeros_shoot_down_what_weaves_by_the_stick():
+    table = evaluate("palaestra/UcavPursuit-Contest-v2", zeros, "weave", matches=64, **MIXED)
+    assert table.end_reasons["kill"] >= 58  # as where both aim, see test_aim_macros.py
     assert not table.swapped
+
+
+def test_sides_that_decide_different_things_cannot_be_swapped():
     with pytest.raises(ValueError, match="swap"):
         evaluate(DOGFIGHT, zeros, "weave", matches=2, swap=True, **MIXED)
 
