@@ -1,8 +1,9 @@
-"""The demo: a trained pilot of an F-16, and recordings of its matches; or games of other families.
+"""The demo: trained pilots of an F-16, and recordings of their matches; or games of other families.
 
 The pilot that `palaestra_baselines.ucav_pursuit` trained moves stick and throttle. It hunts a target that turns and one
-that weaves. The demo prints a table of kills and writes, for each target, one match as a page for a browser, a flight
-recording for Tacview, an animation and a page of plots::
+that weaves, both unarmed. The one that `palaestra_baselines.ucav_hierarchy` trained by self-play gives aim commands and
+fights the script ``expert``. The demo prints a table of kills and writes, for each opponent, one match as a page for a
+browser, a flight recording for Tacview, an animation and a page of plots::
 
     palaestra demo
     python -m palaestra_baselines.demo --matches 64 --out somewhere
@@ -13,7 +14,7 @@ recording for Tacview, an animation and a page of plots::
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,28 @@ from palaestra.replay import to_html
 from palaestra.replay.export import gif_speed, write_gif
 from palaestra_baselines import family_demo, skirmish_demo
 
-ENV_ID = "palaestra/UcavPursuit-v2"
 ABOUT = "Plays matches between good players, prints a table of them and writes the best ones to watch."
-TARGETS = ("level_turn", "weave")
+
+
+@dataclass(frozen=True)
+class Bout:
+    """Whom red meets, and by which rules.
+
+    Attributes:
+        env_id: What is played.
+        weights: Pilot that ships and flies red.
+        rules: Keywords of the game.
+    """
+
+    env_id: str
+    weights: str
+    rules: Mapping[str, Any]
+
+
+HUNT = Bout("palaestra/UcavPursuit-v2", "ucav_pursuit", {"start": "mix", "duration_s": 200.0})
+DUEL = Bout("palaestra/UcavDogfight-Contest-v2", "ucav_hierarchy", {"commands": "aim", "blue_commands": "stick"})
+BOUTS = {"level_turn": HUNT, "weave": HUNT, "expert": DUEL}
+"""By the script that flies blue."""
 LONGEST_FILM = 240
 """Pictures; of longer matches every second or third decision is shown."""
 
@@ -97,27 +117,27 @@ class Hunt:
     losses: int
 
 
-def pilot(args: Args) -> str:
-    """Script or file that flies red."""
-    return args.red or str(palaestra_assets.path("weights/ucav_pursuit.safetensors"))
+def pilot(args: Args, target: str) -> str:
+    """Script or file that flies red against a target."""
+    return args.red or str(palaestra_assets.path(f"weights/{BOUTS[target].weights}.safetensors"))
 
 
-def rules(args: Args) -> dict[str, Any]:
+def rules(args: Args, target: str) -> dict[str, Any]:
     """Keywords of the game."""
-    return {"start": "mix", "duration_s": 200.0, "cone_half_angle_deg": args.cone_half_angle_deg}
+    return {**BOUTS[target].rules, "cone_half_angle_deg": args.cone_half_angle_deg}
 
 
 def hunt(args: Args, target: str) -> Hunt:
     """Plays all matches against one target, match k under the seed ``(seed << 32) + k``."""
     sim = palaestra.make_batch(
-        ENV_ID,
+        BOUTS[target].env_id,
         args.count,
         autoreset_mode="off",
         workers=args.workers,
-        opponents={"red": pilot(args), "blue": target},
-        **rules(args),
+        opponents={"red": pilot(args, target), "blue": target},
+        **rules(args, target),
     )
-    with Progress("matches", args.count, title=f"hunting {target}", quiet=args.quiet) as progress:
+    with Progress("matches", args.count, title=f"against {target}", quiet=args.quiet) as progress:
         sim.reset(seed=args.seed << 32)
         history = [sim.states.copy()]
         while (running := sim.states["pending"] == RUNNING).any():
@@ -144,9 +164,10 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
     number = best_match(hunt)
     records, stem = hunt.records[number], args.out / target
     html, acmi, page, picture = (stem.with_suffix(f".{kind}") for kind in ("html", "acmi", "png", "gif"))
-    players = {"red": pilot(args), "blue": target}
-    to_html(replay.record(ENV_ID, players, seed=(args.seed << 32) + number, **rules(args)), html)
-    title = f"{player_name(pilot(args))} hunts {target}"
+    players = {"red": pilot(args, target), "blue": target}
+    seed = (args.seed << 32) + number
+    to_html(replay.record(BOUTS[target].env_id, players, seed=seed, **rules(args, target)), html)
+    title = f"{player_name(players['red'])} against {target}"
     write_acmi(acmi, hunt.game, records, title)
     figure = plot_flight(hunt.game, records, title)
     write_atomically(page, lambda file: figure.savefig(file, format="png"))
@@ -158,20 +179,18 @@ def record(args: Args, target: str, hunt: Hunt) -> list[Path]:
 
 def result_lines(args: Args, hunts: dict[str, Hunt]) -> list[str]:
     """The result as a table of text."""
-    cone = f"gun cone of {args.cone_half_angle_deg:g} deg half-angle"
+    head = f"{'pilot':16s}{'opponent':12s}{'matches':>8s}{'kills':>7s}{'share':>7s}"
     lines = [
-        f"{player_name(pilot(args))} flies; {cone}",
-        f"{'target':12s}{'matches':>8s}{'kills':>7s}{'share':>7s}  {'95 % interval':15s}{'lost':>5s}{'kill at':>13s}",
+        f"gun cone of {args.cone_half_angle_deg:g} deg half-angle; expert is armed",
+        f"{head}  {'95 % interval':15s}{'lost':>5s}{'kill at':>13s}",
     ]
     for target, result in hunts.items():
         shot = result.kills
         low, high = wilson_interval(int(shot.sum()), len(shot))
         lengths = np.array([len(records) - 1 for records in result.records])
         seconds = np.median(lengths[shot]) / result.game.render_fps if shot.any() else float("nan")
-        lines.append(
-            f"{target:12s}{len(shot):8d}{shot.sum():7d}{shot.mean():7.2f}  {low:.2f} to {high:.2f}   "
-            f"{result.losses:5d}{seconds:11.0f} s"
-        )
+        who = f"{player_name(pilot(args, target)):16s}{target:12s}{len(shot):8d}{shot.sum():7d}{shot.mean():7.2f}"
+        lines.append(f"{who}  {low:.2f} to {high:.2f}   {result.losses:5d}{seconds:11.0f} s")
     return lines
 
 
@@ -195,10 +214,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def show_dogfights(args: Args) -> list[Path]:
-    """Hunts all targets, prints the table and writes the recordings of a match against each."""
-    hunts = {target: hunt(args, target) for target in TARGETS}
+    """Plays all bouts, prints the table and writes the recordings of a match of each."""
+    hunts = {target: hunt(args, target) for target in BOUTS}
     print("\n".join(result_lines(args, hunts)))
-    with Progress("matches", len(TARGETS), title="recording", quiet=args.quiet) as progress:
+    with Progress("matches", len(BOUTS), title="recording", quiet=args.quiet) as progress:
         files = []
         for number, (target, result) in enumerate(hunts.items(), 1):
             files += record(args, target, result)

@@ -36,11 +36,11 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, said.getvalue()
 
 
-def test_every_target_has_a_row_with_its_interval(shown: tuple[Path, str]):
+def test_every_opponent_has_a_row_with_its_interval(shown: tuple[Path, str]):
     _, text = shown
-    assert "lead_pursuit flies; gun cone of 30 deg half-angle" in text
-    for target in demo.TARGETS:
-        row = re.search(rf"^{target} +(\d+) +(\d+) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE)
+    assert "gun cone of 30 deg half-angle" in text
+    for target in demo.BOUTS:
+        row = re.search(rf"^lead_pursuit +{target} +(\d+) +(\d+) +([\d.]+) +([\d.]+) to ([\d.]+)", text, re.MULTILINE)
         assert row is not None
         matches, kills = int(row[1]), int(row[2])
         assert matches == 2
@@ -48,13 +48,15 @@ def test_every_target_has_a_row_with_its_interval(shown: tuple[Path, str]):
         assert (float(row[4]), float(row[5])) == (round(low, 2), round(high, 2))
 
 
-def test_every_target_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, str]):
+def test_every_opponent_leaves_a_recording_a_page_and_a_film(shown: tuple[Path, str]):
     folder, text = shown
-    for target in demo.TARGETS:
+    for target, bout in demo.BOUTS.items():
         assert len(read_acmi(folder / f"{target}.acmi").objects) >= 2
         assert (folder / f"{target}.png").read_bytes().startswith(b"\x89PNG")
         assert (folder / f"{target}.gif").read_bytes().startswith(b"GIF89a")
-        assert "<title>UcavPursuit-v2</title>" in (folder / f"{target}.html").read_text(encoding="utf-8")
+        assert f"<title>{bout.env_id.removeprefix('palaestra/')}</title>" in (folder / f"{target}.html").read_text(
+            encoding="utf-8"
+        )
         for suffix in ("html", "acmi", "png", "gif"):
             assert str(folder / f"{target}.{suffix}") in text
 
@@ -110,6 +112,10 @@ def test_a_game_without_scripts_is_refused(tmp_path: Path):
         demo.main(["--game", "CartPole", "--quiet", "--out", str(tmp_path)])
 
 
-def test_the_pilot_that_ships_flies_red_unless_another_is_named():
-    assert demo.pilot(demo.Args()).endswith("ucav_pursuit.safetensors")
-    assert demo.pilot(demo.Args(red="expert")) == "expert"
+@pytest.mark.parametrize(
+    ("target", "weights"),
+    [("weave", "ucav_pursuit"), ("expert", "ucav_hierarchy")],
+)
+def test_the_pilots_that_ship_fly_red_unless_another_is_named(target: str, weights: str):
+    assert demo.pilot(demo.Args(), target).endswith(f"{weights}.safetensors")
+    assert demo.pilot(demo.Args(red="expert"), target) == "expert"
