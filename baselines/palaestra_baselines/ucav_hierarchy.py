@@ -98,17 +98,18 @@ class Args(LeagueArgs):
     anchor_options: tuple[str, ...] = ("blue_commands=stick",)
     training_options: tuple[str, ...] = ("duration_s=60",)
     anchors: tuple[str, ...] = ("pure_pursuit", "lag_pursuit", "lead_pursuit", "expert")
-    total_steps: int = 30_000_000
-    evaluations: int = 10
+    total_steps: int = 60_000_000
+    evaluations: int = 5
     hidden: tuple[int, ...] = (16,)
     directory: Path = Path("runs/ucav_hierarchy")
     learner: Literal["es", "ppo"] = "es"
     seen: tuple[str, ...] = SEEN
     action_scales: tuple[float, ...] = (1.0, 0.4, 0.4, 0.15)
     pairs: int = 64
-    trials: int = 4
+    anchor_share: float = 0.75
+    trials: int = 8
     sigma: float = 0.06
-    learning_rate: tuple[float, float] = (0.015, 0.005)
+    learning_rate: tuple[float, float] = (0.012, 0.003)
     lanes: int = 128
     rollout: int = 128
     minibatches: int = 8
