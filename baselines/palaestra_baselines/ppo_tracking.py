@@ -43,13 +43,14 @@ from palaestra.game import Continuous, Game
 from palaestra.kernels.networks import fold_normalisation
 from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_command
-from palaestra_baselines.pid import SETTLED_AFTER_S
+from palaestra_baselines.pid import Errors, measure_errors
 
 METHOD = "ppo_tracking"
-ENV_ID = "palaestra/UcavTrack-v2"
-TEST_SEED, TEST_FLIGHTS = 1 << 52, 64
+Player = Callable[[np.ndarray], np.ndarray]
+"""Observations ``[N, 32]`` to actions ``[N, 4]``."""
+ENV_ID = "palaestra/UcavTrack-v3"
+TEST_SEED, TEST_FLIGHTS = 1 << 52, 512
 """Test flights, the same for all players. No player is trained, tuned or chosen on them."""
-ERRORS = ("roll_rms_deg", "flight_path_rms_deg", "speed_rms_mps")
 BEST = "best.safetensors"
 SELECTION_SEED = 1 << 50
 """Seed of the flights on which the best weights of a run are chosen."""
@@ -64,7 +65,13 @@ WIDE = {
     "altitude_high_m": 8000.0,
     "lowest_m": 2500.0,
 }
-"""Parameters of the lanes with wide commands."""
+"""Parameters of wide commands: what macros may ask for."""
+CONDITIONS = {
+    "default": {},
+    "wide": WIDE,
+    "disturbed": {"gust_mps": 4.0, "wind_north_mps": 15.0, "density_deviation": -0.1, "payload_kg": 1500.0},
+}
+"""Parameters of the evaluations. Nobody is trained in the last one."""
 NOISE = (0.4, 1.0, 0.5, 2.0)
 """Exploration of aileron, elevator, rudder and throttle in units of `Args.std`: less for fast responses."""
 
@@ -76,6 +83,7 @@ INPUT_SCALE = (
     *(1.0, 1.0, 1.0, 0.5),  # mach, calibrated airspeed, engine, fuel
     *(6.0, 1.0, 6.0, 1.5, 0.5),  # errors, age of the command
     *(1.0, 2.0, 2.0, 1.0),  # last action
+    *(2.0, 2.0, 1.0),  # integrals
 )
 
 
@@ -97,11 +105,6 @@ class Args(RunArgs):
         clip_range: How far an update may change the probability of an action.
         hidden: Width of the two layers of policy and value function.
         std: Standard deviation of the actions in units of `NOISE`, at the start and at the end; falls likewise.
-        roll_scale_deg: Scale of the roll error in the reward, at the start and at the end.
-        flight_path_scale_deg: Of the flight-path error.
-        speed_scale_mps: Of the airspeed error.
-        narrowed_at: Share of the training after which the scales are those of the end.
-        wide_narrowing: The scales of the wide lanes shrink to this share of those at the start at most.
         control_rate_cost: Reward that a mean change of the four actions by 1 costs.
         end_cost: Reward that a crash or any other end by a rule costs.
         push_cost: Reward that a decision costs where the tables end, at -10 degrees of angle of attack.
@@ -109,29 +112,24 @@ class Args(RunArgs):
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "control_rate_cost", "end_cost", "push_cost")
-    SHARES: ClassVar[tuple[str, ...]] = ("wide_share", "gamma", "gae_lambda", "narrowed_at", "wide_narrowing")
+    SHARES: ClassVar[tuple[str, ...]] = ("wide_share", "gamma", "gae_lambda")
 
     total_steps: int = 8_000_000
     lanes: int = 256
     workers: int = 1
-    wide_share: float = 0.3
+    wide_share: float = 0.5
     horizon: tuple[int, int] = (200, 600)
     rollout_steps: int = 32
     batch_size: int = 2048
     epochs: int = 6
     learning_rate: tuple[float, float] = (1e-3, 3e-5)
-    gamma: float = 0.98
+    gamma: float = 0.97
     gae_lambda: float = 0.9
     clip_range: float = 0.2
     hidden: int = 64
     std: tuple[float, float] = (0.4, 0.02)
-    roll_scale_deg: tuple[float, float] = (15.0, 0.25)
-    flight_path_scale_deg: tuple[float, float] = (5.0, 0.25)
-    speed_scale_mps: tuple[float, float] = (40.0, 25.0)
-    narrowed_at: float = 0.6
-    wide_narrowing: float = 0.2
-    control_rate_cost: float = 0.1
-    end_cost: float = 30.0
+    control_rate_cost: float = 0.15
+    end_cost: float = 20.0
     push_cost: float = 1.0
     flights: int = 256
     directory: Path = Path("runs/ppo_tracking")
@@ -151,7 +149,7 @@ class Report:
     """
 
     weights: Path
-    best: Tracking
+    best: Errors
     steps: int
     wall_s: float
     cpu_s: float
@@ -161,68 +159,25 @@ class Report:
 # --------------------------------------------------------------------------------------------------------- test flights
 
 
-@dataclass(frozen=True)
-class Tracking:
-    """What a player achieved: root mean squares over the settled part of all commands.
-
-    Attributes:
-        roll_rms_deg: Roll error.
-        flight_path_rms_deg: Flight-path error.
-        speed_rms_mps: Airspeed error.
-        action_change: Mean absolute change of the four actions a decision.
-        ended: Flights that a rule ended.
-    """
-
-    roll_rms_deg: float
-    flight_path_rms_deg: float
-    speed_rms_mps: float
-    action_change: float
-    ended: int
-
-    def ratios(self, reference: Tracking) -> tuple[float, ...]:
-        """The three errors over those of a reference."""
-        return tuple(getattr(self, name) / getattr(reference, name) for name in ERRORS)
-
-
 def evaluation_flights(
     flights: int = TEST_FLIGHTS, workers: int = 2, script: str | None = None, **parameters: float
 ) -> Simulation:
-    """Flights of the registered task for `track`; ``script="pid"`` lets the PID fly."""
+    """Flights of the registered task for `measure_errors`; ``script="pid"`` lets the PID fly."""
     opponents = {"pilot": script} if script else {}
     options: dict[str, Any] = {"autoreset_mode": "off", "workers": workers, "opponents": opponents}
     return palaestra.make_batch(ENV_ID, flights, **options, **parameters)
 
 
-def track(sim: Simulation, seed: int, player: Callable[[np.ndarray], np.ndarray] | None = None) -> Tracking:
-    """Flies all lanes to their end; settled is the time from five seconds after a command on.
-
-    Args:
-        sim: As from `evaluation_flights`.
-        seed: Of the first lane: the same seed gives the same starts and commands to every player.
-        player: Observations ``[N, 29]`` to actions ``[N, 4]``; None where a script flies.
-    """
-    sim.reset(seed=seed)
-    squares, count, changes, moves = np.zeros(3), 0, 0.0, 0
-    flying = np.ones(sim.num_envs, np.bool_)
-    observations, actions = sim.observations, sim.actions
-    assert isinstance(observations, np.ndarray)
-    assert isinstance(actions, np.ndarray)
-    while flying.any():
-        if player is not None:
-            actions[:, 0] = player(observations[:, 0])
-        sim.step()
-        info = sim.info
-        errors = np.stack(
-            [np.degrees(info["turn_error_rad"]), np.degrees(info["climb_error"]), info["speed_error_mps"]]
-        )
-        settled = flying & (info["command_age_s"] > SETTLED_AFTER_S)
-        squares += (errors[:, settled] ** 2).sum(axis=1)
-        count += int(settled.sum())
-        changes += float(info["action_change"][flying].sum())
-        moves += int(flying.sum())
-        flying &= ~(sim.terminated | sim.truncated)
-    roll, flight_path, speed = np.sqrt(squares / count).tolist() if count else [math.inf] * 3
-    return Tracking(roll, flight_path, speed, changes / moves, int((sim.info["end_reason"] > 1).sum()))
+def evaluate(
+    player: Player | None, flights: int = TEST_FLIGHTS, seed: int = TEST_SEED, workers: int = 0
+) -> dict[str, Errors]:
+    """Errors of a player, or of the PID for None, under all `CONDITIONS`."""
+    results = {}
+    for name, parameters in CONDITIONS.items():
+        sim = evaluation_flights(flights, workers, None if player else "pid", **parameters)
+        results[name] = measure_errors(sim, seed, player)
+        sim.close()
+    return results
 
 
 def cpu_seconds(*sims: Simulation) -> float:
@@ -385,6 +340,7 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
         gamma=args.gamma,
         gae_lambda=args.gae_lambda,
         clip_range=args.clip_range,
+        max_grad_norm=__import__("os").environ.get("MG") and float(__import__("os").environ["MG"]) or 0.5,
         seed=args.seed,
         device="cpu",
         policy_kwargs={
@@ -420,10 +376,13 @@ class Trainer(BaseCallback):
             with folder.restoring():
                 self._restore(folder.before)
         self.started_s, self.cpu_started_s = time.perf_counter(), cpu_seconds(vec.sim)
-        pid = evaluation_flights(args.flights, args.workers, script="pid")
-        self.reference = track(pid, SELECTION_SEED)
-        pid.close()
-        self.sim = evaluation_flights(args.flights, args.workers)
+        self.sims = {}
+        self.reference = {}
+        for name in ("default", "wide"):
+            pid = evaluation_flights(args.flights, args.workers, "pid", **CONDITIONS[name])
+            self.reference[name] = measure_errors(pid, SELECTION_SEED)
+            pid.close()
+            self.sims[name] = evaluation_flights(args.flights, args.workers, **CONDITIONS[name])
 
     def _restore(self, before: dict[str, Any]) -> None:
         """Goes on from a checkpoint; weights that were saved after it are replaced by the best ones until then."""
@@ -437,15 +396,9 @@ class Trainer(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        args = self.args
-        share = self.num_timesteps / args.total_steps
-        for name in ("roll_scale_deg", "flight_path_scale_deg", "speed_scale_mps"):
-            first, last = getattr(args, name)
-            self.vec.set_attr(name, geometric_schedule((first, last), share / args.narrowed_at))
-            wide_last = max(last, args.wide_narrowing * first)
-            self.vec.set_attr(name, geometric_schedule((first, wide_last), share / args.narrowed_at), wide_lanes(args))
+        std = geometric_schedule(self.args.std, self.num_timesteps / self.args.total_steps)
         log_std: Any = self.model.policy.log_std
-        log_std.requires_grad_(False).copy_(torch.tensor(NOISE).mul(geometric_schedule(args.std, share)).log())
+        log_std.requires_grad_(False).copy_(torch.tensor(NOISE).mul(std).log())
         if self.folder.is_due(self.num_timesteps):
             self.evaluate()
         episodes = self.model.ep_info_buffer or ()
@@ -456,22 +409,34 @@ class Trainer(BaseCallback):
         """Flies the selection flights with the mean action, logs, and keeps the weights if they are the best."""
         assert isinstance(self.model, PPO)
         layers = policy_layers(self.model)
-        result = track(self.sim, SELECTION_SEED, player_of(layers))
-        score = max(result.ratios(self.reference)) + result.ended
+        results = self._fly(player_of(layers))
+        score = score_of(results, self.reference)
         std = geometric_schedule(self.args.std, self.num_timesteps / self.args.total_steps)
         wall_s = self.wall_before + time.perf_counter() - self.started_s
-        cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, self.sim) - self.cpu_started_s
-        row = {"steps": self.num_timesteps, **vars(result), "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
+        cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, *self.sims.values()) - self.cpu_started_s
+        wide = {f"wide_{name}": getattr(results["wide"], name) for name in ("roll_deg", "flight_path_deg", "ended")}
+        row = {"steps": self.num_timesteps, **vars(results["default"]), **wide}
+        row |= {"score": score, "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
         if score < self.best_notes["score"] or not self.best_layers:
             self.best_layers = layers
-            self.best_notes = {"steps": self.num_timesteps, "score": float(score), "tracking": vars(result)}
+            self.best_notes = {"steps": self.num_timesteps, "score": score, "tracking": vars(results["default"])}
             save_weights(self.args.folder / BEST, layers, self.args, **self.best_notes)
         best = {"best": self.best_notes, "best_layers": self.best_layers, "wall_s": wall_s, "cpu_s": cpu_s}
         self.folder.record(row, {"model": self.model.get_parameters(), **best})
-        figures = "  ".join(f"{name} {getattr(result, name):.3g}" for name in ERRORS)
-        self.folder.progress.say(
-            f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures}  ended {result.ended}  std {std:.2f}"
+        ratios = {name: result.ratios(self.reference[name]) for name, result in results.items()}
+        figures = "; ".join(
+            f"{name} {' '.join(f'{x:.3g}' for x in ratios[name].values())} ended {results[name].ended}" for name in ratios
         )
+        self.folder.progress.say(f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures} score {score:.3f} cpu {cpu_s:.0f}")
+
+    def _fly(self, player: Player | None) -> dict[str, Errors]:
+        return {name: measure_errors(sim, SELECTION_SEED, player) for name, sim in self.sims.items()}
+
+
+def score_of(results: Mapping[str, Errors], reference: Mapping[str, Errors]) -> float:
+    default, wide = (results[name].ratios(reference[name]) for name in ("default", "wide"))
+    errors = list(default.values())[:6] + [wide["roll_deg"], wide["flight_path_deg"]]
+    return sum(errors) / len(errors) + results["default"].ended + max(results["wide"].ended - reference["wide"].ended, 0)
 
 
 def train(args: Args) -> Report:
@@ -496,8 +461,9 @@ def train(args: Args) -> Report:
         if folder.is_due(model.num_timesteps):
             trainer.evaluate()
     vec.close()
-    trainer.sim.close()
-    last, best = folder.rows[-1], Tracking(**trainer.best_notes["tracking"])
+    for sim in trainer.sims.values():
+        sim.close()
+    last, best = folder.rows[-1], Errors(**trainer.best_notes["tracking"])
     return Report(weights, best, int(last["steps"]), last["wall_s"], last["cpu_s"], folder.rows)
 
 
@@ -505,11 +471,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Trains, and evaluates the best weights on the test flights next to the PID."""
     args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
     layers = arrays_to_layers(read_policy(report.weights)[0])
-    sim, pid = evaluation_flights(workers=args.workers), evaluation_flights(workers=args.workers, script="pid")
-    for name, result in (("pid", track(pid, TEST_SEED)), ("ppo", track(sim, TEST_SEED, player_of(layers)))):
-        print(name, "  ".join(f"{key} {value:.3g}" for key, value in vars(result).items()))
-    for flights in (sim, pid):
-        flights.close()
+    print_errors({"pid": evaluate(None), "ppo": evaluate(player_of(layers))})
     print(f"{report.weights}: {report.steps} decisions, {report.wall_s:.0f} s, {report.cpu_s:.0f} s of processor")
 
 

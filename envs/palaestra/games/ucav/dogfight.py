@@ -262,6 +262,8 @@ STATE = (
 )
 AIMS = ("aims", MEMORY, (COUNT,))
 """What the law that flies aim commands remembers."""
+INTEGRALS = ("integrals", "f8", (COUNT, 3))
+"""Integrals of the errors that a learned inner loop sees."""
 
 
 # ------------------------------------------------------------------------------------------------------------ start
@@ -436,7 +438,8 @@ def exchange(commands: str, states: Any, actions: Any) -> None:
     """Exchanges the teams, whose compiled flights are fields of the records. What only scripts remember is lost."""
     other = [BLUE, RED]
     of_slots = ("health", "overload_s", "last_action", "in_gun", "in_funnel", "lost", "alive", "acting")
-    for name in ("body", "past_m", "flight", "autopilots", *(["aims"] if commands == "aim" else []), *of_slots):
+    memories = [name for name in ("aims", "integrals") if name in states.dtype.names]
+    for name in ("body", "past_m", "flight", "autopilots", *memories, *of_slots):
         states[name] = states[name][:, other]
     exchange_weapons(states)
     states["potentials"] *= -1.0
@@ -525,7 +528,12 @@ def build(
     return Game(
         name=name,
         roles=(Role("pilot", ("red_0", "blue_0"), table, action),),
-        state=(*state, *((AIMS,) if options.commands == "aim" else ()), *flight.pop("state")),
+        state=(
+            *state,
+            *((AIMS,) if options.commands == "aim" else ()),
+            *(() if network is None else (INTEGRALS,)),
+            *flight.pop("state"),
+        ),
         reset=hooks.reset,
         observe=hooks.observe,
         legal=hooks.legal,
