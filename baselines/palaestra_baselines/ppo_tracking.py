@@ -5,7 +5,7 @@ split air combat into an outer loop that chooses a macro behaviour and an inner 
 PPO (Schulman et al., arXiv 1707.06347), and claim that the inner loop tracks better than a tuned PID. States, actions,
 rewards and networks are not public, so all of them are ours here:
 
-* the task is `palaestra/UcavTrack-v2`: roll angle, flight-path angle and airspeed, ten decisions a second;
+* the task is `palaestra/UcavTrack-v3`: roll angle, flight-path angle and airspeed, ten decisions a second;
 * the policy is a 64-64 tanh perceptron on the 29 numbers of that task. They are scaled by `INPUT_SCALE`, so that
   all inputs have similar ranges; the scales are folded into the first layer when it is saved;
 * the reward is the task's, but its scales shrink during the training: wide scales give a gradient at large errors,
@@ -22,6 +22,7 @@ PPO itself is Stable-Baselines3's, on `palaestra.adapters.sb3`::
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +41,9 @@ from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 from palaestra.core.contract.fields import bounds
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Continuous, Game
-from palaestra.kernels.networks import fold_normalisation
-from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, read_policy, save_policy
+from palaestra.games.ucav.inner_loop import load_inner_loop
+from palaestra.kernels.networks import Network, fold_normalisation
+from palaestra_baselines.common.policy_file import Layers, arrays_to_layers, policy_for, save_policy
 from palaestra_baselines.common.run_folder import RunArgs, RunFolder, run_command
 from palaestra_baselines.pid import Errors, measure_errors
 
@@ -72,6 +74,10 @@ CONDITIONS = {
     "disturbed": {"gust_mps": 4.0, "wind_north_mps": 15.0, "density_deviation": -0.1, "payload_kg": 1500.0},
 }
 """Parameters of the evaluations. Nobody is trained in the last one."""
+SELECTED = ("default", "wide")
+"""Conditions on which the best weights of a run are chosen."""
+HUNT_ID, TARGETS = "palaestra/UcavPursuit-v2", ("level_turn", "weave")
+"""Where `hunt` flies, and what it hunts."""
 NOISE = (0.4, 1.0, 0.5, 2.0)
 """Exploration of aileron, elevator, rudder and throttle in units of `Args.std`: less for fast responses."""
 
@@ -81,7 +87,7 @@ INPUT_SCALE = (
     *(1.0, 5.0, 5.0, 1.0, 2.0),  # velocity, airspeed, climb rate
     *(1.0, 3.0, 3.0, 8.0, 10.0, 3.0),  # rates, angle of attack, sideslip, load factor
     *(1.0, 1.0, 1.0, 0.5),  # mach, calibrated airspeed, engine, fuel
-    *(6.0, 1.0, 6.0, 1.5, 0.5),  # errors, age of the command
+    *(6.0, 1.0, 25.0, 5.0, 0.5),  # errors, age of the command
     *(1.0, 2.0, 2.0, 1.0),  # last action
     *(2.0, 2.0, 1.0),  # integrals
 )
@@ -103,12 +109,14 @@ class Args(RunArgs):
         gamma: Discount per decision.
         gae_lambda: Decay of generalised advantage estimation.
         clip_range: How far an update may change the probability of an action.
+        max_grad_norm: Bound of the gradient's norm; the value function's part is large, since returns are.
         hidden: Width of the two layers of policy and value function.
         std: Standard deviation of the actions in units of `NOISE`, at the start and at the end; falls likewise.
         control_rate_cost: Reward that a mean change of the four actions by 1 costs.
         end_cost: Reward that a crash or any other end by a rule costs.
         push_cost: Reward that a decision costs where the tables end, at -10 degrees of angle of attack.
         flights: Aircraft of an evaluation.
+        evaluate: ``ppo``, ``pid`` or a file of weights, to be measured on the test flights; then nothing is trained.
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "control_rate_cost", "end_cost", "push_cost")
@@ -126,12 +134,14 @@ class Args(RunArgs):
     gamma: float = 0.97
     gae_lambda: float = 0.9
     clip_range: float = 0.2
+    max_grad_norm: float = 20.0
     hidden: int = 64
     std: tuple[float, float] = (0.4, 0.02)
     control_rate_cost: float = 0.15
     end_cost: float = 20.0
     push_cost: float = 1.0
     flights: int = 256
+    evaluate: str = ""
     directory: Path = Path("runs/ppo_tracking")
 
 
@@ -168,16 +178,39 @@ def evaluation_flights(
     return palaestra.make_batch(ENV_ID, flights, **options, **parameters)
 
 
-def evaluate(
-    player: Player | None, flights: int = TEST_FLIGHTS, seed: int = TEST_SEED, workers: int = 0
+def measure_conditions(
+    player: Player | None,
+    flights: int = TEST_FLIGHTS,
+    seed: int = TEST_SEED,
+    workers: int = 2,
+    conditions: Sequence[str] = tuple(CONDITIONS),
 ) -> dict[str, Errors]:
-    """Errors of a player, or of the PID for None, under all `CONDITIONS`."""
+    """Errors of a player, or of the PID for None, by the name of the condition."""
     results = {}
-    for name, parameters in CONDITIONS.items():
-        sim = evaluation_flights(flights, workers, None if player else "pid", **parameters)
+    for name in conditions:
+        sim = evaluation_flights(flights, workers, None if player else "pid", **CONDITIONS[name])
         results[name] = measure_errors(sim, seed, player)
         sim.close()
     return results
+
+
+def hunt(inner_loop: str, target: str, seed: int = TEST_SEED, matches: int = 64) -> tuple[int, int]:
+    """Kills and own losses of the macro script ``"lag_pursuit"`` in `palaestra/UcavPursuit-v2` over an inner loop.
+
+    Args:
+        inner_loop: ``"pid"``, ``"ppo"`` or a file of weights.
+        target: Script of the target.
+        seed: Of the first match.
+        matches: Number of them.
+    """
+    options: dict[str, Any] = {"commands": "macro", "inner_loop": inner_loop, "autoreset_mode": "off"}
+    sim = palaestra.make_batch(HUNT_ID, matches, opponents={"red": "lag_pursuit", "blue": target}, **options)
+    sim.reset(seed=seed)
+    while not (sim.terminated | sim.truncated).all():
+        sim.step()
+    winner, is_decided = sim.info["winner"], sim.terminated
+    sim.close()
+    return int((is_decided & (winner == 0)).sum()), int((is_decided & (winner == 1)).sum())
 
 
 def cpu_seconds(*sims: Simulation) -> float:
@@ -302,6 +335,16 @@ def load_policy(path: Path, game: Game, team: str) -> PerceptronPlayer:
         return perceptron_player(arrays, game, team)
 
 
+def network_layers(network: Network) -> Layers:
+    """The layers of an inner loop as `load_inner_loop` reads it."""
+    layers, weight, bias = [], 0, 0
+    for inputs, outputs in itertools.pairwise(network.sizes.tolist()):
+        matrix = network.weights[weight : weight + inputs * outputs].reshape(inputs, outputs).T
+        layers.append((matrix, network.biases[bias : bias + outputs]))
+        weight, bias = weight + inputs * outputs, bias + outputs
+    return layers
+
+
 # --------------------------------------------------------------------------------------------------------- training
 
 
@@ -340,7 +383,7 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
         gamma=args.gamma,
         gae_lambda=args.gae_lambda,
         clip_range=args.clip_range,
-        max_grad_norm=__import__("os").environ.get("MG") and float(__import__("os").environ["MG"]) or 0.5,
+        max_grad_norm=(__import__("os").environ.get("MG") and float(__import__("os").environ["MG"])) or 0.5,
         seed=args.seed,
         device="cpu",
         policy_kwargs={
@@ -376,13 +419,7 @@ class Trainer(BaseCallback):
             with folder.restoring():
                 self._restore(folder.before)
         self.started_s, self.cpu_started_s = time.perf_counter(), cpu_seconds(vec.sim)
-        self.sims = {}
-        self.reference = {}
-        for name in ("default", "wide"):
-            pid = evaluation_flights(args.flights, args.workers, "pid", **CONDITIONS[name])
-            self.reference[name] = measure_errors(pid, SELECTION_SEED)
-            pid.close()
-            self.sims[name] = evaluation_flights(args.flights, args.workers, **CONDITIONS[name])
+        self.reference = self._measure(None)
 
     def _restore(self, before: dict[str, Any]) -> None:
         """Goes on from a checkpoint; weights that were saved after it are replaced by the best ones until then."""
@@ -405,38 +442,47 @@ class Trainer(BaseCallback):
         reward = np.mean([e["r"] / e["l"] for e in episodes]) if episodes else math.nan
         self.folder.progress.update(self.num_timesteps, reward=float(reward))
 
+    def _measure(self, player: Player | None) -> dict[str, Errors]:
+        return measure_conditions(player, self.args.flights, SELECTION_SEED, 0, SELECTED)
+
     def evaluate(self) -> None:
         """Flies the selection flights with the mean action, logs, and keeps the weights if they are the best."""
         assert isinstance(self.model, PPO)
         layers = policy_layers(self.model)
-        results = self._fly(player_of(layers))
-        score = score_of(results, self.reference)
+        results = self._measure(player_of(layers))
+        mean = score(results, self.reference)
         std = geometric_schedule(self.args.std, self.num_timesteps / self.args.total_steps)
         wall_s = self.wall_before + time.perf_counter() - self.started_s
-        cpu_s = self.cpu_before + cpu_seconds(self.vec.sim, *self.sims.values()) - self.cpu_started_s
+        cpu_s = self.cpu_before + cpu_seconds(self.vec.sim) - self.cpu_started_s
         wide = {f"wide_{name}": getattr(results["wide"], name) for name in ("roll_deg", "flight_path_deg", "ended")}
         row = {"steps": self.num_timesteps, **vars(results["default"]), **wide}
-        row |= {"score": score, "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
-        if score < self.best_notes["score"] or not self.best_layers:
+        row |= {"score": mean, "std": std, "wall_s": wall_s, "cpu_s": cpu_s}
+        if mean < self.best_notes["score"] or not self.best_layers:
             self.best_layers = layers
-            self.best_notes = {"steps": self.num_timesteps, "score": score, "tracking": vars(results["default"])}
+            self.best_notes = {"steps": self.num_timesteps, "score": mean, "errors": vars(results["default"])}
             save_weights(self.args.folder / BEST, layers, self.args, **self.best_notes)
         best = {"best": self.best_notes, "best_layers": self.best_layers, "wall_s": wall_s, "cpu_s": cpu_s}
         self.folder.record(row, {"model": self.model.get_parameters(), **best})
         ratios = {name: result.ratios(self.reference[name]) for name, result in results.items()}
         figures = "; ".join(
-            f"{name} {' '.join(f'{x:.3g}' for x in ratios[name].values())} ended {results[name].ended}" for name in ratios
+            f"{name} {' '.join(f'{x:.3g}' for x in ratios[name].values())} ended {results[name].ended}"
+            for name in ratios
         )
-        self.folder.progress.say(f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures} score {score:.3f} cpu {cpu_s:.0f}")
+        self.folder.progress.say(
+            f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures} score {mean:.3f} cpu {cpu_s:.0f}"
+        )
 
-    def _fly(self, player: Player | None) -> dict[str, Errors]:
-        return {name: measure_errors(sim, SELECTION_SEED, player) for name, sim in self.sims.items()}
 
+def score(results: Mapping[str, Errors], reference: Mapping[str, Errors]) -> float:
+    """Mean of what the bars compare, over the PID's: the best policy has the least.
 
-def score_of(results: Mapping[str, Errors], reference: Mapping[str, Errors]) -> float:
-    default, wide = (results[name].ratios(reference[name]) for name in ("default", "wide"))
-    errors = list(default.values())[:6] + [wide["roll_deg"], wide["flight_path_deg"]]
-    return sum(errors) / len(errors) + results["default"].ended + max(results["wide"].ended - reference["wide"].ended, 0)
+    The six errors and the action change of the commands of the task, both angles of wide ones; each flight that a rule
+    ends, beyond the PID's, costs 1.
+    """
+    default, wide = (results[name].ratios(reference[name]) for name in SELECTED)
+    ended = sum(max(results[name].ended - reference[name].ended, 0) for name in SELECTED)
+    compared = [*default.values(), wide["roll_deg"], wide["flight_path_deg"]]
+    return sum(compared) / len(compared) + ended
 
 
 def train(args: Args) -> Report:
@@ -461,18 +507,26 @@ def train(args: Args) -> Report:
         if folder.is_due(model.num_timesteps):
             trainer.evaluate()
     vec.close()
-    for sim in trainer.sims.values():
-        sim.close()
-    last, best = folder.rows[-1], Errors(**trainer.best_notes["tracking"])
+    last, best = folder.rows[-1], Errors(**trainer.best_notes["errors"])
     return Report(weights, best, int(last["steps"]), last["wall_s"], last["cpu_s"], folder.rows)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Trains, and evaluates the best weights on the test flights next to the PID."""
-    args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
-    layers = arrays_to_layers(read_policy(report.weights)[0])
-    print_errors({"pid": evaluate(None), "ppo": evaluate(player_of(layers))})
-    print(f"{report.weights}: {report.steps} decisions, {report.wall_s:.0f} s, {report.cpu_s:.0f} s of processor")
+    """Trains, unless there is something to evaluate, and prints errors and hunts next to the PID's."""
+    args, report = run_command(Args, METHOD, __doc__ or "", argv, lambda args: None if args.evaluate else train(args))
+    weights = args.evaluate or str(report.weights)
+    player = None if weights == "pid" else player_of(network_layers(load_inner_loop(weights)))
+    pid, results = (measure_conditions(who, workers=args.workers) for who in (None, player))
+    for name, errors in results.items():
+        figures = "".join(
+            f"  {error} {getattr(errors, error):.3g} ({ratio:.2f})" for error, ratio in errors.ratios(pid[name]).items()
+        )
+        print(f"{name:10s}{figures}  ended {errors.ended} ({pid[name].ended})")
+    for target in TARGETS:
+        kills, lost = hunt(weights, target)
+        print(f"macros of lag_pursuit against {target}: {kills} kills, {lost} own losses of 64")
+    if report is not None:
+        print(f"{weights}: {report.steps} decisions, {report.wall_s:.0f} s, {report.cpu_s:.0f} s of processor")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def make_sim(lanes: int = 1, **keywords: Any) -> Any:
     pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
     from palaestra import make_batch
 
-    return make_batch("palaestra/UcavTrack-v2", lanes, **keywords)
+    return make_batch("palaestra/UcavTrack-v3", lanes, **keywords)
 
 
 def make_match(**body: float) -> Any:

@@ -135,7 +135,7 @@ the scores are .64, .62, .53 and .57. By aim commands and by macros it is no lad
 
 ## Arguments
 
-With ``commands="macro"``, ``inner_loop="ppo"`` was trained on the commands of `palaestra/UcavTrack-v2`, not on the wide
+With ``commands="macro"``, ``inner_loop="ppo"`` was trained on the commands of `palaestra/UcavTrack-v3`, not on the wide
 ones of macros, and crashes with them: hunting a level turn in UcavPursuit the script ``"lag_pursuit"`` won 64 of 64
 matches over ``"pid"``; over ``"ppo"`` it shot down 22 and crashed in 21.
 

@@ -151,7 +151,7 @@ def steer_by_network(
     speed_command_mps,
     command_age_s,
 ):
-    """Lets a trained network fly roll, flight-path angle and speed for one period. Writes the four commands of ``body``.
+    """Lets a trained network fly roll, flight-path angle and speed for a period. Writes the commands of ``body``.
 
     Args:
         weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
