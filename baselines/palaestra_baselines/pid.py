@@ -10,9 +10,10 @@ and print no gains; all numbers here are ours)::
                                                  # second call resumes an interrupted search
 
 Every set flies the same matches: the same seeds give the same commands and starts. The score of a set is the mean of
-its six root mean square errors (roll, flight path, speed; settled and whole window), each over a reference figure.
-Sets that end a match by a rule or move the stick more than `MOST_ACTION_CHANGE` are out. *Settled* is the time
-from five seconds after a command on.
+its six root mean square errors (roll, flight path, speed; settled and whole window), each over that of the gains with
+which macros are flown. Sets that end a match by a rule or move the stick more than `MOST_ACTION_CHANGE` are out.
+*Settled* is the time from five seconds after a command on. Over the whole window no set is clearly better than another:
+most of that error is the way to a command, with stick, load factor or thrust at a stop.
 """
 
 from __future__ import annotations
@@ -187,6 +188,14 @@ def tuning_game() -> Game:
     return dataclasses.replace(game, script=fly_script, parameters=(*game.parameters, *gains))
 
 
+def tuning_flights(flights: int, horizon: int) -> Any:
+    """Flights of `tuning_game` by its script."""
+    game = tuning_game()
+    kind = KernelSimulation if game.physics is None else PhysicsSimulation
+    numbers = {"horizon": horizon}
+    return kind(game, flights, parameters=numbers, opponents={"pilot": "pid"}, autoreset_mode="off")
+
+
 def fly(sim: Any, gains: Gains, seed: int) -> Errors:
     """Flies all lanes of ``sim`` to the horizon with one set of gains."""
     sim.set_parameters(**{f"gain_{name}": value for name, value in gains._asdict().items()})
@@ -199,7 +208,7 @@ def measure_errors(sim: Any, seed: int, player: Callable[[np.ndarray], np.ndarra
     Args:
         sim: Flights of `palaestra/UcavTrack-v3` with ``autoreset_mode="off"``.
         seed: Of the first lane: the same seed gives the same starts and commands to every player.
-        player: Observations ``[N, 32]`` to actions ``[N, 4]``; None where a script flies.
+        player: Observations ``[N, 33]`` to actions ``[N, 4]``; None where a script flies.
     """
     sim.reset(seed=seed)
     sums, counts, change = np.zeros((2, 3)), np.zeros(2), 0.0  # settled, whole
@@ -274,15 +283,7 @@ def fly_sets(
         record: Where the errors are written after each set, if anywhere.
     """
     results, todo = dict(before), [gains for gains in wanted if gains not in before]
-    game = tuning_game()
-    kind = KernelSimulation if game.physics is None else PhysicsSimulation
-    sim = kind(
-        game,
-        args.flights,
-        parameters={"horizon": args.horizon},
-        opponents={"pilot": "pid"},
-        autoreset_mode="off",
-    )
+    sim = tuning_flights(args.flights, args.horizon)
     start = time.perf_counter()
     for number, gains in enumerate(todo, 1):
         results[gains] = fly(sim, gains, args.seed)
@@ -301,7 +302,8 @@ def print_report(report: Report) -> None:
         errors = report.results[gains]
         print(f"{label:22s}" + "".join(f"{getattr(errors, name):26.3f}" for name in REFERENCE))
         print(
-            f"{'':22s}score {errors.score:.4f}, action change {errors.action_change:.4f}, matches ended by a rule {errors.ended}"
+            f"{'':22s}score {errors.score:.4f}, action change {errors.action_change:.4f}, "
+            f"matches ended by a rule {errors.ended}"
         )
     print("best:", report.best)
 

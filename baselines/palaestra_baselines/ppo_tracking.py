@@ -49,7 +49,7 @@ from palaestra_baselines.pid import Errors, measure_errors
 
 METHOD = "ppo_tracking"
 Player = Callable[[np.ndarray], np.ndarray]
-"""Observations ``[N, 32]`` to actions ``[N, 4]``."""
+"""Observations ``[N, 33]`` to actions ``[N, 4]``."""
 ENV_ID = "palaestra/UcavTrack-v3"
 TEST_SEED, TEST_FLIGHTS = 1 << 52, 512
 """Test flights, the same for all players. No player is trained, tuned or chosen on them."""
@@ -89,6 +89,7 @@ INPUT_SCALE = (
     *(1.0, 1.0, 1.0, 0.5),  # mach, calibrated airspeed, engine, fuel
     *(6.0, 1.0, 25.0, 5.0, 0.5),  # errors, age of the command
     *(1.0, 2.0, 2.0, 1.0),  # last action
+    25.0,  # error to pull for
     *(2.0, 2.0, 1.0),  # integrals
 )
 

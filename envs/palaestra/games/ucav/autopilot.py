@@ -113,7 +113,7 @@ TRACKING_GAINS = GAINS._replace(
 )
 """Gains of the script of `palaestra/UcavTrack-v3`, the reference for learned inner loops.
 
-They settle nearer to the command than `GAINS`, with which scripts and macros fly: half the roll error and 0.6 times that
+They settle nearer to the command than `GAINS`, with which scripts and macros fly: half the roll error and 0.6 of that
 of the flight path. Over the whole window of a command both are alike: it is the way there, on which stick, load factor
 and thrust are at their stops.
 """

@@ -57,6 +57,9 @@ def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
         Field("speed_error", (), -LARGEST_ERROR, LARGEST_ERROR, "100 m/s", "true airspeed error, command minus own"),
         Field("command_age", (), 0.0, 5.0, "10 s", "time since the command was given"),
         Field("last_action", (4,), -1.0, 1.0, "1", "aileron, elevator, rudder and throttle of the last action"),
+        Field(
+            "pull_error", (), -LARGEST_ERROR, LARGEST_ERROR, climb_unit, f"{climb} error times the cosine of the roll angle"
+        ),
         Field("integrals", (3,), -1.0, 1.0, "0.1 s", "time integrals of the three errors, angles in rad"),
     )
 
@@ -119,6 +122,7 @@ def write_tracking_observation(o, body, integrals, turn_error_rad, climb_error, 
     o.last_action[1] = clip(body.elevator_command, -1.0, 1.0)
     o.last_action[2] = clip(body.rudder_command, -1.0, 1.0)
     o.last_action[3] = clip(2.0 * body.throttle_command - 1.0, -1.0, 1.0)
+    o.pull_error = o.climb_error * math.cos(body.roll_rad)
     for i in range(3):
         o.integrals[i] = integrals[i] / MOST_INTEGRAL_S
 
@@ -136,7 +140,8 @@ def flatten(o, x):
     x[20], x[21] = o.turn_error[0], o.turn_error[1]
     x[22], x[23], x[24] = o.climb_error, o.speed_error, o.command_age
     x[25], x[26], x[27], x[28] = o.last_action[0], o.last_action[1], o.last_action[2], o.last_action[3]
-    x[29], x[30], x[31] = o.integrals[0], o.integrals[1], o.integrals[2]
+    x[29] = o.pull_error
+    x[30], x[31], x[32] = o.integrals[0], o.integrals[1], o.integrals[2]
 
 
 def steer_by_network(

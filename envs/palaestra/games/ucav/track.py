@@ -25,23 +25,26 @@ angle, upside down where that needs a pull towards the ground.
 
 ## Observation Space
 
-Own instruments, the three errors, the age of the command and the last action. Units are scaled as in the table and
-every number is clipped to its bounds. Nothing in it depends on where the aircraft is or where north is. The flight
-control system has hidden state (integrators, actuators), so the problem is partially observable, mildly.
+Own instruments, the three errors, the age of the command, the last action, the part of the second error that a pull at
+this bank takes away, and the integrals of the errors, which stand still while an error is larger than 0.05 in its unit.
+Units are scaled as in the table and every number is clipped to its bounds. Nothing in it depends on where the aircraft
+is or where north is. The flight control system has hidden state (integrators, actuators), so the problem is partially
+observable, mildly.
 
 <!-- table: observation -->
 
 ## Rewards
 
-The geometric mean of three Gaussians of the errors, in (0, 1] per decision::
+How close the aircraft is to the command, in [0, 1] per decision: the mean over the three errors of::
 
-    reward = exp(-((turn / turn_scale) ^ 2 + (climb / climb_scale) ^ 2 + (speed / speed_scale) ^ 2) / 3)
+    c(e) = (g(e) + g(e / 5) + g(e / 25) + 4 g(e / 125)) / 7,   g(e) = exp(-(error / scale) ^ 2)
 
-with the scales of the mode among the parameters, minus `control_rate_cost` times the mean absolute change of the four
-actions since the last decision, minus `push_cost` times how far the angle of attack has gone from -6 to -10 degrees,
-where the tables end (both off by default). The step that ends a match by a rule is paid nothing, or costs
-`end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that is the
-penalty.
+with the scales of the mode among the parameters. Far from the command, where a product of narrow Gaussians is zero, the
+widest one has a slope; the narrowest one pays for the last tenth of a degree. Off by default are `control_rate_cost`
+times the mean absolute change of the four actions since the last decision, and `push_cost` times how far the angle of
+attack has gone from -6 to -10 degrees, where the tables end. The step that ends a match by a rule is paid nothing, or
+costs `end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that
+is the penalty.
 
 ## Starting State
 
@@ -64,6 +67,8 @@ horizon (600 decisions, 60 s) it is truncated.
 
 ## Version History
 
+* v3: the reward is a mean over several scales of each error, no longer a product of three Gaussians; the integrals of
+  the errors and the error to pull for are observed; the script ``"pid"`` has gains of its own.
 * v2: no command ends in the ground.
 * v1, v0: before the first release: compiled, and flown by JSBSim with its aircraft as installed, on the turning Earth.
 """
@@ -137,12 +142,12 @@ PARAMETERS = (
     Parameter("lowest_m", 3000.0, 0.0, 15_000.0, "m", "below this height no descent is commanded"),
     Parameter("highest_m", 9000.0, 0.0, 15_000.0, "m", "above this height no climb is commanded"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
-    Parameter("roll_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: scale of the roll error"),
-    Parameter("heading_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: scale of the heading error"),
-    Parameter("flight_path_scale_deg", 0.2, 0.01, 180.0, "deg", "reward: scale of the flight-path error"),
-    Parameter("altitude_scale_m", 5.0, 0.01, 5000.0, "m", "reward: scale of the altitude error"),
-    Parameter("load_factor_scale_g", 0.02, 0.001, 10.0, "g", "reward: scale of the load-factor error"),
-    Parameter("speed_scale_mps", 0.5, 0.01, 400.0, "m/s", "reward: scale of the airspeed error"),
+    Parameter("roll_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the roll error"),
+    Parameter("heading_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the heading error"),
+    Parameter("flight_path_scale_deg", 0.2, 0.01, 180.0, "deg", "reward: narrowest scale of the flight-path error"),
+    Parameter("altitude_scale_m", 5.0, 0.01, 5000.0, "m", "reward: narrowest scale of the altitude error"),
+    Parameter("load_factor_scale_g", 0.02, 0.001, 10.0, "g", "reward: narrowest scale of the load-factor error"),
+    Parameter("speed_scale_mps", 0.5, 0.01, 400.0, "m/s", "reward: narrowest scale of the airspeed error"),
     Parameter("control_rate_cost", 0.0, 0.0, 100.0, "1", "reward: cost of a mean change of the action by 1"),
     Parameter("end_cost", 0.0, 0.0, 1e6, "1", "reward: cost of an end by rule"),
     Parameter("push_cost", 0.0, 0.0, 100.0, "1", "reward: cost of -10 deg of angle of attack; none from -6 deg up"),
@@ -347,7 +352,7 @@ def pushed(body):
 
 
 def tracking_reward(s, mode):
-    """Weighted mean of how close the three errors are to zero, in [0, 1]."""
+    """Mean of how close the three errors are to zero, in [0, 1]."""
     p = s.parameters
     turn_scale = math.radians(p.heading_scale_deg if mode == HEADING else p.roll_scale_deg)
     if mode == ATTITUDE:
@@ -361,13 +366,10 @@ def tracking_reward(s, mode):
 
 
 def closeness(error):
-    """Weighted mean of four Gaussians of an error in units of its scale, each five times as wide as the one before.
-
-    Wherever an error is, one of them has a slope there: a product of Gaussians of one scale has none at large errors.
-    """
+    """Weighted mean of four Gaussians, each five times as wide as the one before, of an error over its scale."""
     square = error * error
     narrow = math.exp(-square) + math.exp(-square / 25.0) + math.exp(-square / 625.0)
-    return (narrow + 4.0 * math.exp(-square / 15625.0)) / 7.0
+    return (narrow + 4.0 * math.exp(-square / 15_625.0)) / 7.0
 
 
 def fate(s):
