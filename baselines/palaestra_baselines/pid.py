@@ -81,7 +81,7 @@ class Args:
     """
 
     grid: bool = False
-    flights: int = 16
+    flights: int = 32
     horizon: int = 600
     seed: int = 0
     directory: Path = Path("runs/pid")

@@ -90,7 +90,7 @@ INPUT_SCALE = (
     *(6.0, 1.0, 25.0, 5.0, 0.5),  # errors, age of the command
     *(1.0, 2.0, 2.0, 1.0),  # last action
     25.0,  # error to pull for
-    *(2.0, 2.0, 1.0),  # integrals
+    *(5.0, 5.0, 1.0),  # integrals
 )
 
 
@@ -131,14 +131,14 @@ class Args(RunArgs):
     rollout_steps: int = 32
     batch_size: int = 2048
     epochs: int = 6
-    learning_rate: tuple[float, float] = (1e-3, 3e-5)
+    learning_rate: tuple[float, float] = (1e-3, 5e-5)
     gamma: float = 0.97
     gae_lambda: float = 0.9
     clip_range: float = 0.2
     max_grad_norm: float = 20.0
     hidden: int = 64
-    std: tuple[float, float] = (0.4, 0.02)
-    control_rate_cost: float = 0.15
+    std: tuple[float, float] = (0.4, 0.01)
+    control_rate_cost: float = 0.1
     end_cost: float = 20.0
     push_cost: float = 1.0
     flights: int = 256
@@ -384,7 +384,7 @@ def make_model(args: Args, vec: SimulationVecEnv) -> PPO:
         gamma=args.gamma,
         gae_lambda=args.gae_lambda,
         clip_range=args.clip_range,
-        max_grad_norm=(__import__("os").environ.get("MG") and float(__import__("os").environ["MG"])) or 0.5,
+        max_grad_norm=args.max_grad_norm,
         seed=args.seed,
         device="cpu",
         policy_kwargs={
@@ -451,7 +451,7 @@ class Trainer(BaseCallback):
         assert isinstance(self.model, PPO)
         layers = policy_layers(self.model)
         results = self._measure(player_of(layers))
-        mean = score(results, self.reference)
+        mean = score(results, self.reference, self.args.flights)
         std = geometric_schedule(self.args.std, self.num_timesteps / self.args.total_steps)
         wall_s = self.wall_before + time.perf_counter() - self.started_s
         cpu_s = self.cpu_before + cpu_seconds(self.vec.sim) - self.cpu_started_s
@@ -474,16 +474,16 @@ class Trainer(BaseCallback):
         )
 
 
-def score(results: Mapping[str, Errors], reference: Mapping[str, Errors]) -> float:
+def score(results: Mapping[str, Errors], reference: Mapping[str, Errors], flights: int) -> float:
     """Mean of what the bars compare, over the PID's: the best policy has the least.
 
-    The six errors and the action change of the commands of the task, both angles of wide ones; each flight that a rule
-    ends, beyond the PID's, costs 1.
+    The six errors and the action change of the commands of the task, both angles of wide ones; each hundredth of the
+    flights that a rule ends, beyond the PID's, costs 0.1.
     """
     default, wide = (results[name].ratios(reference[name]) for name in SELECTED)
     ended = sum(max(results[name].ended - reference[name].ended, 0) for name in SELECTED)
     compared = [*default.values(), wide["roll_deg"], wide["flight_path_deg"]]
-    return sum(compared) / len(compared) + ended
+    return sum(compared) / len(compared) + 10.0 * ended / flights
 
 
 def train(args: Args) -> Report:

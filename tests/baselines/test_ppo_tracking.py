@@ -129,7 +129,7 @@ def test_the_pid_settles_on_the_evaluation_flights():
 
 @pytest.mark.check
 def test_it_learns_to_hold_a_command_in_seconds(tmp_path: Path):
-    args = small(tmp_path, total_steps=8192, lanes=64, rollout_steps=16, batch_size=256, epochs=10, evaluations=1)
+    args = small(tmp_path, total_steps=16384, lanes=64, rollout_steps=16, batch_size=256, epochs=10, evaluations=1)
     args = dataclasses.replace(args, std=(0.4, 0.3), wide_share=0.0, flights=8)
     report = ppo_tracking.train(args)
     untrained, learnt = report.log[0], report.log[-1]
