@@ -120,7 +120,7 @@ def write_tracking_observation(o, body, integrals, turn_error_rad, climb_error, 
     o.last_action[1] = clip(body.elevator_command, -1.0, 1.0)
     o.last_action[2] = clip(body.rudder_command, -1.0, 1.0)
     o.last_action[3] = clip(2.0 * body.throttle_command - 1.0, -1.0, 1.0)
-    o.pull_error = o.climb_error * math.cos(body.roll_rad)
+    o.pull_error = clip(climb_error, -LARGEST_ERROR, LARGEST_ERROR) * math.cos(body.roll_rad)
     for i in range(3):
         o.integrals[i] = integrals[i] / MOST_INTEGRAL_S
 
