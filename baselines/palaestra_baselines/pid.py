@@ -225,8 +225,9 @@ def measure_errors(sim: Any, seed: int, player: Callable[[np.ndarray], np.ndarra
             counts[number] += counted.sum()
         change += float(info["action_change"][flying].sum())
         flying &= ~(sim.terminated | sim.truncated)
-    rms = np.sqrt(sums / np.maximum(counts, 1)[:, None]).ravel().tolist()
-    return Errors(*rms, change / counts[1], int((sim.info["end_reason"] > 1).sum()))
+    rms: list[float] = np.sqrt(sums / np.maximum(counts, 1)[:, None]).ravel().tolist()
+    errors = dict(zip(REFERENCE, rms, strict=True))
+    return Errors(**errors, action_change=change / float(counts[1]), ended=int((sim.info["end_reason"] > 1).sum()))
 
 
 def rank(errors: Errors) -> tuple[bool, float]:
@@ -338,8 +339,8 @@ def read_results(path: Path) -> dict[Gains, Errors]:
     for line, row in enumerate(rows, 2):
         try:
             gains = Gains(*(float(row[name]) for name in Gains._fields))
-            errors = Errors(*(float(row[f.name]) for f in dataclasses.fields(Errors) if f.name != "ended"), 0)
-            errors = dataclasses.replace(errors, ended=int(float(row["ended"])))
+            numbers = {name: float(row[name]) for name in (*REFERENCE, "action_change")}
+            errors = Errors(**numbers, ended=int(float(row["ended"])))
             float(row["eligible"])  # the last column is whole
         except (KeyError, TypeError, ValueError) as error:
             if line == len(rows) + 1:

@@ -6,18 +6,21 @@ PPO (Schulman et al., arXiv 1707.06347), and claim that the inner loop tracks be
 rewards and networks are not public, so all of them are ours here:
 
 * the task is `palaestra/UcavTrack-v3`: roll angle, flight-path angle and airspeed, ten decisions a second;
-* the policy is a 64-64 tanh perceptron on the 29 numbers of that task. They are scaled by `INPUT_SCALE`, so that
-  all inputs have similar ranges; the scales are folded into the first layer when it is saved;
-* the reward is the task's, but its scales shrink during the training: wide scales give a gradient at large errors,
-  narrow scales reward the last tenth of a degree;
-* the learning rate falls to a tenth, and a cost on changes of the actions keeps them smooth;
-* a share of the lanes flies *wide* commands, up to inverted flight, steep climbs and new commands twice a second: the
-  dogfight needs those. All figures are on the commands of the task as it is registered.
+* the policy is a 64-64 tanh perceptron on the 33 numbers of that task, integrals of the errors among them. They are
+  scaled by `INPUT_SCALE`, so that each acts on the stick where it is near its command; the scales are folded into the
+  first layer when it is saved;
+* the reward is the task's, a mean over several scales of each error, less a cost on changes of the actions and on ends;
+* exploration and learning rate fall by a constant factor a decision: a tenth of a degree cannot be learnt with noise
+  that moves the aircraft by more;
+* half of the lanes fly *wide* commands, up to inverted flight, steep climbs and new commands twice a second: those of
+  macros, for which the policy is made. The weights of a run are chosen by their errors on both kinds of commands.
 
-PPO itself is Stable-Baselines3's, on `palaestra.adapters.sb3`::
+PPO itself is Stable-Baselines3's, on `palaestra.adapters.sb3`. After a training, or alone for any inner loop, errors
+are compared with the PID's (`CONDITIONS`) and macros are flown (`hunt`)::
 
     python -m palaestra_baselines.ppo_tracking --seed 1
     python -m palaestra_baselines.ppo_tracking --seed 1 --resume      # continues from the last checkpoint
+    python -m palaestra_baselines.ppo_tracking --evaluate ppo         # "ppo" is the one that ships; "pid", or a file
 """
 
 from __future__ import annotations
@@ -464,13 +467,10 @@ class Trainer(BaseCallback):
             save_weights(self.args.folder / BEST, layers, self.args, **self.best_notes)
         best = {"best": self.best_notes, "best_layers": self.best_layers, "wall_s": wall_s, "cpu_s": cpu_s}
         self.folder.record(row, {"model": self.model.get_parameters(), **best})
-        ratios = {name: result.ratios(self.reference[name]) for name, result in results.items()}
-        figures = "; ".join(
-            f"{name} {' '.join(f'{x:.3g}' for x in ratios[name].values())} ended {results[name].ended}"
-            for name in ratios
-        )
+        texts = [f"{name} {ratio:.2f}" for name, ratio in results["default"].ratios(self.reference["default"]).items()]
+        ended = f"ended {results['default'].ended} and {results['wide'].ended} (wide)"
         self.folder.progress.say(
-            f"{self.num_timesteps / 1e6:5.2f}M decisions: {figures} score {mean:.3f} cpu {cpu_s:.0f}"
+            f"{self.num_timesteps / 1e6:5.2f}M decisions, over the PID: {', '.join(texts)}; {ended}"
         )
 
 

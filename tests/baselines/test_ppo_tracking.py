@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -176,7 +177,8 @@ def test_the_noise_falls_by_a_constant_factor_from_the_first_to_the_last_decisio
     class Noted(ppo_tracking.Trainer):
         def _on_rollout_start(self) -> None:
             super()._on_rollout_start()
-            seen.append(self.model.policy.log_std.exp().detach().numpy() / np.array(ppo_tracking.NOISE))
+            policy: Any = self.model.policy
+            seen.append(policy.log_std.exp().detach().numpy() / np.array(ppo_tracking.NOISE))
 
         def evaluate(self) -> None: ...
 
