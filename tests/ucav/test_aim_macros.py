@@ -43,12 +43,17 @@ class Recorded:
         monkeypatch.setattr(aim_macros, "point", lambda body, wish: None)
         parameters = SimpleNamespace(arena_radius_m=1e6, floor_m=300.0)
         self.s = SimpleNamespace(
-            body=[me, target], aims=[SimpleNamespace(wish=wish())], autopilots=[None], parameters=parameters
+            body=[me, target],
+            aims=[SimpleNamespace(wish=wish())],
+            autopilots=[None],
+            parameters=parameters,
+            last_action=np.zeros((2, 4)),
         )
 
     def aim(self, **action: float) -> Any:
         words = {"lead": 0.0, "side": 0.0, "up": 0.0, "speed": 0.0} | action
-        aim_macros.fly_aim(self.s, 0, 1, SimpleNamespace(**words))
+        aim_macros.remember_aim(self.s, 0, SimpleNamespace(**words))
+        aim_macros.fly_aim(self.s, 0, 1)
         return self.s.aims[0].wish
 
 

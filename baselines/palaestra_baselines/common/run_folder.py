@@ -405,7 +405,7 @@ def check_numbers(values: Mapping[str, Any], may_be_zero: Iterable[str], shares:
 
     Args:
         values: Values of all arguments by name: numbers, tuples of numbers, and others, which are left alone.
-        may_be_zero: Names of those that may be 0; all others are greater.
+        may_be_zero: Names of those that may be 0, or have no number; all others are greater.
         shares: Names of those that lie in [0, 1].
 
     Raises:
@@ -416,7 +416,7 @@ def check_numbers(values: Mapping[str, Any], may_be_zero: Iterable[str], shares:
         if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
             continue
         option = f"--{name.replace('_', '-')}"
-        if name == "options":
+        if name == "options" or (not numbers and name in may_be_zero):
             continue
         if not numbers:
             raise ValueError(f"{option} takes at least one number, got none")

@@ -58,39 +58,39 @@ AIM = (
 )
 
 
-def fly_aim(s, slot, other, action):
-    """Points an aircraft as an action says, for one period. Writes the four commands of its record.
+def fly_aim(s, slot, other):
+    """Points an aircraft as its last action says, for one period. Writes the four commands of its record.
 
     Args:
-        s: Match record.
+        s: Match record; `remember_aim` has noted the action.
         slot: Of the aircraft.
         other: Slot of the aircraft that it aims at.
-        action: Record of `AIM`.
     """
-    wish_as_aimed(s, slot, other, action)
+    wish_as_aimed(s, slot, other)
     fly_as_wished(s, slot)
 
 
 def remember_aim(s, slot, action):
-    """Notes the action for the next observation."""
+    """Notes the action, a record of `AIM`: it is flown until the next one, and the next observation shows it."""
     s.last_action[slot, 0] = action.lead
     s.last_action[slot, 1] = action.side
     s.last_action[slot, 2] = action.up
     s.last_action[slot, 3] = action.speed
 
 
-def wish_as_aimed(s, slot, other, action):
-    """Writes the wish that an action stands for, and what safety makes of it."""
+def wish_as_aimed(s, slot, other):
+    """Writes the wish that the last action stands for, and what safety makes of it."""
     m, me, target = s.aims[slot], s.body[slot], s.body[other]
+    action = s.last_action[slot]  # lead, side, up, speed
     free = freedom(me, target)
-    heading, elevation = direction_to(me, target, LEAD_SPAN_S * action.lead)
-    side, up = SIDE_SPAN_RAD * free * cube(action.side), UP_SPAN_RAD * free * cube(action.up)
+    heading, elevation = direction_to(me, target, LEAD_SPAN_S * action[0])
+    side, up = SIDE_SPAN_RAD * free * cube(action[1]), UP_SPAN_RAD * free * cube(action[2])
     heading, elevation = heading + side, clip(elevation + up, -UP_SPAN_RAD, UP_SPAN_RAD)
     level = math.cos(elevation)
     x, y, z = rotate_to_body(me, level * math.cos(heading), level * math.sin(heading), -math.sin(elevation))
     keep = clip(1.0 - (abs(side) + abs(up)) / TURNED_RAD, 0.0, 1.0)
     rate_x, rate_y, rate_z = line_of_sight_rate(me, target)
-    wish_aim(m.wish, x, y, z, keep * rate_x, keep * rate_y, keep * rate_z, read_speed_mps(action.speed))
+    wish_aim(m.wish, x, y, z, keep * rate_x, keep * rate_y, keep * rate_z, read_speed_mps(action[3]))
     stay_inside(m, me, s.parameters.arena_radius_m)
     avoid_collision(m, me, target, BREAK_OFF_S[EXPERT])
     avoid_ground(m, me, s.parameters.floor_m)
@@ -136,9 +136,14 @@ def write_speed(speed_mps):
 
 def script_aim(s, world, slot, which, actions, scratch):
     """Decides and says where the nose is to point, five times a second."""
+    decide_aim(s, slot, which, actions.pilot[slot], scratch)
+
+
+def decide_aim(s, slot, which, action, scratch):
+    """Writes the action of a script for the next two periods."""
     other = opponent_of(slot)
     decide(s, slot, other, which, AIM_PERIODS * PERIOD_S, scratch)
-    write_aim(s.pilots[slot].wish, s.body[slot], s.body[other], actions.pilot[slot])
+    write_aim(s.pilots[slot].wish, s.body[slot], s.body[other], action)
 
 
 def write_aim(wish, me, target, action):

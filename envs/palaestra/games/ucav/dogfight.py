@@ -179,32 +179,28 @@ from palaestra.games.ucav.autopilot import AUTOPILOT
 from palaestra.games.ucav.body import BLUE, BODY, COUNT, PERIOD_S, RED, opponent_of
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.flight_commands import command_aim, command_macro_network, command_macro_pid, command_stick
-from palaestra.games.ucav.geometry import distance_m
 from palaestra.games.ucav.inner_loop import INNER_LOOP_SCRATCH, STICK, load_inner_loop
 from palaestra.games.ucav.limits import (
     FAILURES,
     NO_FAILURE,
     NOT_FINITE,
-    SUSTAINED_LOAD_S,
     extend_overload_s,
     find_failure,
 )
 from palaestra.games.ucav.macros import MACRO, MACRO_PERIODS
 from palaestra.games.ucav.missiles import MISSILE_PARAMETERS
+from palaestra.games.ucav.mixed_commands import BLUE_COMMANDS, MIXED_ROLES, mixed_hooks
 from palaestra.games.ucav.pilots import MEMORY, PILOT_SCRATCH, SCRIPTS, script_macro, script_stick
 from palaestra.games.ucav.shaping import note_potentials, shape
-from palaestra.games.ucav.sight import NEAR_UNIT_M, observation_table, write_centre, write_ego, write_other
+from palaestra.games.ucav.sight import observation_table, write_fight
 from palaestra.games.ucav.starts import START_PARAMETERS, set_up
 from palaestra.games.ucav.weapons import (
-    GUN_FAR_M,
     GUN_INFO,
     GUN_PARAMETERS,
     closest_approach_m,
-    cone_half_angle_rad,
     fire,
 )
 from palaestra.games.ucav.weather import WEATHER
-from palaestra.kernels.scalars import clip
 
 STICK_PERIODS = 1
 """Periods in one decision with the stick: 10 Hz. `MACRO_PERIODS` are those of a macro."""
@@ -409,26 +405,8 @@ def leader(s):
 
 def observe(s, world, observations, scratch):
     """Shows both pilots the same things, each from its own cockpit."""
-    p = s.parameters
-    cone = cone_half_angle_rad(s)
-    time_left = clip(1.0 - s.steps / p.horizon, 0.0, 1.0)
     for slot in range(COUNT):
-        opponent = opponent_of(slot)
-        o, ego, other = observations.pilot[slot], s.body[slot], s.body[opponent]
-        write_ego(o, ego)
-        write_other(o, ego, other)
-        o.height_over_floor = clip((ego.altitude_m - p.floor_m) / NEAR_UNIT_M, -1.0, 5.0)
-        o.overload = clip(s.overload_s[slot] / SUSTAINED_LOAD_S, 0.0, 1.0)
-        o.health = clip(s.health[slot], 0.0, 1.0)
-        o.other_health = clip(s.health[opponent], 0.0, 1.0)
-        o.gun_range = clip(distance_m(ego, other) / GUN_FAR_M, 0.0, 5.0)
-        o.in_my_gun = s.in_gun[slot]
-        o.in_its_gun = s.in_gun[opponent]
-        o.cone_half_angle = cone
-        o.time_left = time_left
-        write_centre(o, ego, p.arena_radius_m)
-        for i in range(o.last_action.shape[0]):
-            o.last_action[i] = clip(s.last_action[slot, i], -1.0, 1.0)
+        write_fight(s, slot, observations.pilot[slot])
 
 
 # ------------------------------------------------------------------------------------------------------------- game
@@ -459,6 +437,7 @@ DOGFIGHT_OPTIONS = (
         example="ppo",
     ),
     *WEAPON_OPTIONS,
+    BLUE_COMMANDS,
     *FLIGHT_OPTIONS,
 )
 """Of games of two aircraft."""
@@ -513,6 +492,10 @@ def build(
         "aim": (AIM, AIM_PERIODS, command_aim, evaluate_aim, script_aim),
     }[options.commands]
     hooks = SimpleNamespace(reset=reset, command=command, evaluate=judge, observe=observe, script=script, legal=None)
+    mixed = options.blue_commands != "same"
+    if mixed:
+        periods, hooks = STICK_PERIODS, mixed_hooks(reset, exchange_fire, evaluate)
+        symmetric_teams = False
     table, state, info, parameters = observation_table(action), STATE, INFO, PARAMETERS
     trigger, missile = options.trigger, options.weapons != "gun"
     if trigger:
@@ -527,7 +510,7 @@ def build(
         hooks = armed_hooks(hooks, periods, trigger, missile, exchange_fire, evaluate)
     return Game(
         name=name,
-        roles=(Role("pilot", ("red_0", "blue_0"), table, action),),
+        roles=MIXED_ROLES if mixed else (Role("pilot", ("red_0", "blue_0"), table, action),),
         state=(
             *state,
             *((AIMS,) if options.commands == "aim" else ()),

@@ -213,7 +213,7 @@ def reset(s, world):
 def move_stick(s, world, actions, scratch):
     """Puts the stick where the pilot wants it."""
     note_places(s)
-    put_stick(s, PILOT, actions)
+    put_stick(s, PILOT, actions.pilot[PILOT])
 
 
 # ------------------------------------------------------------------------------------------------------------- rules
@@ -327,7 +327,7 @@ def script(s, world, slot, which, actions, scratch):
         else:
             hold_course(m, me)
     avoid_ground(m, me, s.parameters.floor_m)
-    fly_by_stick(s, slot, actions)
+    fly_by_stick(s, slot, actions.pilot[slot])
 
 
 def turn_to(m, me, heading, speed):

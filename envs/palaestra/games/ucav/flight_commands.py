@@ -15,12 +15,12 @@ def command_stick(s, world, actions, scratch):
     """Puts the stick where the pilots want it. Throttle -1..1 is 0..1 of the lever."""
     note_places(s)
     for slot in range(COUNT):
-        put_stick(s, slot, actions)
+        put_stick(s, slot, actions.pilot[slot])
 
 
-def put_stick(s, slot, actions):
+def put_stick(s, slot, action):
     """Puts the stick of one aircraft where its pilot wants it."""
-    action, body = actions.pilot[slot], s.body[slot]
+    body = s.body[slot]
     change_weather(s, body)
     body.aileron_command = action.aileron
     body.elevator_command = action.elevator
@@ -75,7 +75,7 @@ def command_aim(s, world, actions, scratch):
     for slot in range(COUNT):
         change_weather(s, s.body[slot])
         remember_aim(s, slot, actions.pilot[slot])
-        fly_aim(s, slot, opponent_of(slot), actions.pilot[slot])
+        fly_aim(s, slot, opponent_of(slot))
 
 
 def remember_macro(s, slot, action):

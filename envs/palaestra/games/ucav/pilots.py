@@ -180,13 +180,18 @@ EDGE_SECONDS, SIDEWAYS_RAD, BACKWARD_RAD = 8.0, math.radians(70.0), math.radians
 
 def script_stick(s, world, slot, which, actions, scratch):
     """Decides and flies with the stick, once a period."""
+    decide_stick(s, slot, which, actions.pilot[slot], scratch)
+
+
+def decide_stick(s, slot, which, action, scratch):
+    """Writes the action of a script for the next period."""
     decide(s, slot, opponent_of(slot), which, PERIOD_S, scratch)
-    fly_by_stick(s, slot, actions)
+    fly_by_stick(s, slot, action)
 
 
-def fly_by_stick(s, slot, actions):
+def fly_by_stick(s, slot, action):
     """Flies the wish of a pilot with the stick for one period."""
-    wish, body, action = s.pilots[slot].wish, s.body[slot], actions.pilot[slot]
+    wish, body = s.pilots[slot].wish, s.body[slot]
     if wish.kind == MACRO:
         steer(body, s.autopilots[slot], wish.roll_rad, wish.flight_path_rad, wish.speed_mps)
     else:

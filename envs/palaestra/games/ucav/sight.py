@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from palaestra.game import Continuous, Field
+from palaestra.games.ucav.body import opponent_of
 from palaestra.games.ucav.geometry import (
     CLOSEST_M,
     aspect_angle_rad,
     closure_mps,
+    distance_m,
     energy_height_m,
     line_of_sight_rate,
     off_axis_angle_rad,
@@ -17,6 +19,8 @@ from palaestra.games.ucav.geometry import (
     rotate_to_body,
     rotate_to_earth,
 )
+from palaestra.games.ucav.limits import SUSTAINED_LOAD_S
+from palaestra.games.ucav.weapons import GUN_FAR_M, cone_half_angle_rad
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm
 
@@ -103,6 +107,26 @@ def own_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
 def observation_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
     """What a pilot sees in a fight of two."""
     return (*own_table(action), *OTHER, *SITUATION)
+
+
+def write_fight(s, slot, o):
+    """Shows a pilot of a fight of two what `observation_table` has, from its own cockpit."""
+    p, opponent = s.parameters, opponent_of(slot)
+    ego, other = s.body[slot], s.body[opponent]
+    write_ego(o, ego)
+    write_other(o, ego, other)
+    o.height_over_floor = clip((ego.altitude_m - p.floor_m) / NEAR_UNIT_M, -1.0, 5.0)
+    o.overload = clip(s.overload_s[slot] / SUSTAINED_LOAD_S, 0.0, 1.0)
+    o.health = clip(s.health[slot], 0.0, 1.0)
+    o.other_health = clip(s.health[opponent], 0.0, 1.0)
+    o.gun_range = clip(distance_m(ego, other) / GUN_FAR_M, 0.0, 5.0)
+    o.in_my_gun = s.in_gun[slot]
+    o.in_its_gun = s.in_gun[opponent]
+    o.cone_half_angle = cone_half_angle_rad(s)
+    o.time_left = clip(1.0 - s.steps / p.horizon, 0.0, 1.0)
+    write_centre(o, ego, p.arena_radius_m)
+    for i in range(o.last_action.shape[0]):
+        o.last_action[i] = clip(s.last_action[slot, i], -1.0, 1.0)
 
 
 def write_ego(o, ego):

@@ -240,7 +240,7 @@ def command_stick(s, world, actions, scratch):
     note_places(s)
     for slot in range(world.red + world.blue):
         if s.alive[slot]:
-            put_stick(s, slot, actions)
+            put_stick(s, slot, actions.pilot[slot])
 
 
 def command_macro(s, world, actions, scratch):
@@ -259,7 +259,7 @@ def command_aim(s, world, actions, scratch):
             target = aimed_at(s, world, slot, actions.pilot[slot].target)
             change_weather(s, s.body[slot])
             remember_aim(s, slot, actions.pilot[slot])
-            wish_as_aimed(s, slot, target, actions.pilot[slot])
+            wish_as_aimed(s, slot, target)
             keep_clear(s, world, slot, target, s.aims[slot], PERIOD_S)
             fly_as_wished(s, slot)
 

@@ -55,7 +55,7 @@ def plan_scratch(capacity: int) -> tuple[tuple, ...]:
 def script_stick(s, world, slot, which, actions, scratch):
     """Decides and flies with the stick, once a period."""
     decide_in_team(s, world, slot, which, PERIOD_S, scratch)
-    fly_by_stick(s, slot, actions)
+    fly_by_stick(s, slot, actions.pilot[slot])
 
 
 def script_macro(s, world, slot, which, actions, scratch):

@@ -55,8 +55,8 @@ def each_option_makes_a_difference(subject: Subject) -> None:
         refusals = []
         for value in values:
             context = _meaningful(option, base, table, factory)
-            meant = {n: table[n].only.get(option.name, lambda _: True) for n in context}
-            context = {n: given for n, given in context.items() if is_meant(value, meant[n])}
+            chosen = {**context, option.name: value}
+            context = {n: v for n, v in context.items() if _means_something(table[n], chosen)}
             try:
                 pair = factory(**context), factory(**{**context, option.name: value})
             except ValueError as error:
@@ -115,6 +115,11 @@ def _meaningful(option: Option, base: Mapping[str, Any], table: Mapping[str, Opt
             wanted = [meant] if not callable(meant) and not isinstance(meant, tuple) else []
             context |= {**_meaningful(table[name], context, table, factory), name: [*fitting, *wanted][0]}
     return context
+
+
+def _means_something(option: Option, chosen: Mapping[str, Any]) -> bool:
+    """Whether an option means something beside the values that are given."""
+    return all(is_meant(chosen[name], meant) for name, meant in option.only.items() if name in chosen)
 
 
 def _with_other_files(
