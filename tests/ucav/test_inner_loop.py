@@ -62,8 +62,8 @@ def test_a_file_that_is_cut_is_refused_by_name(tmp_path: Path):
 
 
 LOOPS = {"pid": 1, "ppo": 6}
-"""Inner loops that ship, and in how many of 64 matches of 200 s a script may lose its aircraft over them. A network that
-learnt a product of Gaussians lost 21 of 64 in 40 s."""
+"""Inner loops that ship, and in how many of 64 matches of 200 s a script may lose its aircraft over them. A network
+that had learnt from a product of Gaussians lost 21 of 64 in 40 s."""
 
 
 def own_losses(id: str, loop: str, red: str, matches: int, **options: Any) -> int:

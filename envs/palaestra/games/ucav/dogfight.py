@@ -137,8 +137,9 @@ the scores are .64, .62, .53 and .57. By aim commands and by macros it is no lad
 
 With ``commands="macro"``, ``inner_loop="ppo"`` is a network that learnt the commands of `palaestra/UcavTrack-v3`, half
 of them wide ones like those of macros. Hunting in UcavPursuit, the script ``"lag_pursuit"`` shot down 64 of 64 targets
-that turn level and 64 of 64 that weave over ``"pid"``, 62 and 63 over ``"ppo"``, and crashed in none. In 200 s over ``"ppo"``, two scripts lost their own aircraft in more than
-one of 64 matches: ``"pure_fast"`` in 5, ``"vertical"`` in 4.
+that turn level and 64 of 64 that weave over ``"pid"``, 62 and 63 over ``"ppo"``, and crashed in none.
+In UcavPursuit-Contest (200 s) over ``"ppo"``, two scripts lost their own aircraft in more than one of 64 matches:
+``"pure_fast"`` in 5 and ``"vertical"`` in 4.
 
 <!-- table: options -->
 

@@ -64,9 +64,9 @@ horizon (600 decisions, 60 s) it is truncated.
 
 The script ``"pid"`` is a cascaded PID (`palaestra.games.ucav.autopilot`), the reference for learners. Errors over the
 *whole window* of a command are mostly those of the way there, with stick, load factor or thrust at a stop. So 162 sets
-of gains have nearly the same: -0.2 to 2.2 % more than the bundled set in roll, -0.6 to 1.7 % in flight path, -0.6 to 0.5 %
-in speed (``python -m palaestra_baselines.pid --grid``). *Settled* errors, from five seconds after a command on, differ
-by factors: 0.6 to 5.6 in roll, 0.8 to 2.0 in flight path. There a learner can win.
+of gains have nearly the same: -0.2 to 2.2 % more than the bundled set in roll, -0.6 to 1.7 % in flight path, -0.6 to
+0.5 % in speed (``python -m palaestra_baselines.pid --grid``). *Settled* errors, from five seconds after a command on,
+differ by factors: 0.6 to 5.6 in roll, 0.8 to 2.0 in flight path. There a learner can win.
 ``python -m palaestra_baselines.ppo_tracking --evaluate FILE`` measures both.
 
 ## Arguments
