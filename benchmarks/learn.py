@@ -14,7 +14,8 @@
     python benchmarks/learn.py poisson     # ordered discrete actions: see `learning.poisson_figures`
     python benchmarks/learn.py humanoid    # of these, the longest one, which `poisson` leaves out
     python benchmarks/learn.py nvif        # messages of neighbours: see `learning.nvif_figures`
-    python benchmarks/learn.py ucav        # a pilot that hunts: see `learning.ucav_pursuit_figures`
+    python benchmarks/learn.py ucav        # a pilot that hunts, and a league: see `learning.ucav_pursuit_figures`
+    python benchmarks/learn.py ucav_league --seeds 2  # pilots by self-play: see `learning.hierarchy_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -32,6 +33,7 @@ from typing import Any
 from learning import (
     distil_figures,
     duel_figures,
+    hierarchy_figures,
     nvif_figures,
     poisson_figures,
     pursuit_figures,
@@ -78,6 +80,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     **{f"nvif_{group}": partial(nvif_figures.nvif_figure, group) for group in nvif_figures.GROUPS},
     "ucav_pursuit": ucav_pursuit_figures.pursuit_figure,
     "ucav_first_hour": ucav_pursuit_figures.first_hour,
+    "ucav_league": hierarchy_figures.league_figure,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -99,6 +102,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{f"nvif_{group}": partial(nvif_figures.draw_nvif, group) for group in nvif_figures.GROUPS},
     "ucav_pursuit": ucav_pursuit_figures.draw_pursuit,
     "ucav_first_hour": ucav_pursuit_figures.draw_first_hour,
+    "ucav_league": hierarchy_figures.draw_league,
+    "ucav_league_matrix": hierarchy_figures.draw_matrix,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

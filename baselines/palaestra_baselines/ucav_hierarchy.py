@@ -10,11 +10,11 @@ rewards, networks and numbers are not public: all of them are ours here.
   which every learner starts. The inner loop is the law with which the scripts point.
 * The league is `palaestra_baselines.common.league`: scripts in a share of the lanes, the generations before in the
   others.
-* ``--learner es`` (default) is the evolution strategy of `palaestra_baselines.common.evolution` on a linear policy: it
-  explores by weights that stay the same through a match. ``--learner ppo`` is Stable-Baselines3's PPO, as in the paper,
-  which explores anew in each decision; it flies red.
-* A linear policy of the evolution strategy maximises health dealt less health lost, and one for an end by rule. PPO
-  gets the shaping of ``palaestra/UcavDogfight-v2`` besides (``--training-options``).
+* ``--learner es`` (default) is the evolution strategy of `palaestra_baselines.common.evolution` on a small perceptron:
+  it explores by weights that stay the same through a match. ``--learner ppo`` is Stable-Baselines3's PPO, as in the
+  paper, which explores anew in each decision; it flies red.
+* The evolution strategy maximises health dealt less health lost, and one for an end by rule, over a minute; PPO gets
+  what ``--training-options`` say, such as the shaping of ``palaestra/UcavDogfight-v2``.
 
 ::
 
@@ -78,7 +78,7 @@ class Args(LeagueArgs):
         pairs: Evolution: pairs of members.
         trials: Evolution: matches of a member in an update.
         sigma: Evolution: standard deviation of the weights of the members.
-        learning_rate: Of Adam, at the start and at the end of each generation; falls linearly.
+        learning_rate: Of Adam, at the start and at the end; falls linearly.
         lanes: PPO: matches at once.
         rollout: PPO: decisions of each lane between two updates.
         minibatches: PPO: gradient steps of an epoch.
@@ -98,15 +98,17 @@ class Args(LeagueArgs):
     anchor_options: tuple[str, ...] = ("blue_commands=stick",)
     training_options: tuple[str, ...] = ("duration_s=60",)
     anchors: tuple[str, ...] = ("pure_pursuit", "lag_pursuit", "lead_pursuit", "expert")
-    total_steps: int = 50_000_000
+    total_steps: int = 30_000_000
+    evaluations: int = 10
+    hidden: tuple[int, ...] = (16,)
     directory: Path = Path("runs/ucav_hierarchy")
     learner: Literal["es", "ppo"] = "es"
     seen: tuple[str, ...] = SEEN
     action_scales: tuple[float, ...] = (1.0, 0.4, 0.4, 0.15)
-    pairs: int = 24
-    trials: int = 16
-    sigma: float = 0.08
-    learning_rate: tuple[float, float] = (0.03, 0.006)
+    pairs: int = 64
+    trials: int = 4
+    sigma: float = 0.06
+    learning_rate: tuple[float, float] = (0.015, 0.005)
     lanes: int = 128
     rollout: int = 128
     minibatches: int = 8
@@ -132,6 +134,10 @@ class Args(LeagueArgs):
                 f"--minibatches must divide the {self.lanes * self.rollout} decisions of a rollout, "
                 f"got {self.minibatches}"
             )
+
+    def rate(self, generation: int, share: float) -> float:
+        """Learning rate after a share of the decisions of a generation, the first of which is 1."""
+        return linear_schedule(self.learning_rate, (generation - 1 + min(share, 1.0)) / self.evaluations)
 
     @property
     def training_rules(self) -> dict[str, Any]:
@@ -242,7 +248,7 @@ class EvolutionLearner:
             parts = [arena.play(self.shape, members, seeds, update) for arena in arenas]
             played += sum(count for _, count in parts)
             returns = np.concatenate([returns for returns, _ in parts], axis=1).mean(axis=1)
-            self.search.learn(members, returns, linear_schedule(args.learning_rate, played / decisions))
+            self.search.learn(members, returns, args.rate(generation, played / decisions))
             update += 1
         for arena in arenas:
             arena.sim.close()
@@ -311,7 +317,7 @@ class PpoLearner:
         self.lanes.begin(opponents, (args.seed << 32) + (generation << 20))
         while played < decisions:
             set_random_seed((args.seed * 1_000_003 + self.steps) % 2**32)
-            rate = linear_schedule(args.learning_rate, played / decisions)
+            rate = args.rate(generation, played / decisions)
             self.model.lr_schedule = lambda _, rate=rate: rate
             self.model.learn(args.lanes * args.rollout)
             played += args.lanes * args.rollout

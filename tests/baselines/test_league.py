@@ -15,6 +15,7 @@ pytest.importorskip("tyro")
 from baselines.short_runs import assert_same_run, whole_and_resumed
 
 import palaestra
+from palaestra.evaluation import evaluate
 from palaestra_baselines import ucav_hierarchy
 from palaestra_baselines.common import league as league_module
 from palaestra_baselines.common.league import League, Opponents, Record, name_of
@@ -142,7 +143,7 @@ def test_the_ratings_put_the_winner_above_the_anchor(tmp_path: Path):
     ("options", "said"),
     [
         ({"anchors": ("nobody",)}, "has no script 'nobody'"),
-        ({"anchors": ("random", "random")}, "names a script twice"),
+        ({"anchors": ("random", "random")}, "names a player twice"),
         ({"env_id": "palaestra/UcavTrack-v3", "options": ()}, "two teams"),
         ({"action_scales": (1.0, 2.0)}, "one number, or one for each"),
         ({"lanes": 3, "rollout": 3, "minibatches": 2}, "--minibatches must divide"),
@@ -166,5 +167,5 @@ def test_a_league_of_battles_learns_resumes_to_the_same_bytes_and_its_policy_pla
         (one, notes), (other, others) = (read_policy(f / f"generation_{generation}.safetensors") for f in folders)
         assert notes == others
         assert all(np.array_equal(one[name], other[name]) for name in {**one, **other}), generation
-    table = palaestra.evaluation.evaluate(DUEL, whole.weights, "random", matches=4, num_envs=2, map="arena")
+    table = evaluate(DUEL, whole.weights, "random", matches=4, num_envs=2, map="arena")
     assert table.matches == 4

@@ -16,12 +16,21 @@ pytest.importorskip("tyro")
 
 
 import palaestra
+from palaestra import registry
 from palaestra.games.ucav.inner_loop import TRACKING, TRACKING_SIZE, load_inner_loop
 from palaestra_baselines import ppo_tracking
-from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
+from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy, save_policy
 from palaestra_baselines.common.run_folder import RunFolder, read_rows
 from palaestra_baselines.pid import REFERENCE, Errors, measure_errors
-from palaestra_baselines.ppo_tracking import ENV_ID, TEST_SEED, evaluation_flights, measure_conditions
+from palaestra_baselines.ppo_tracking import (
+    ENV_ID,
+    TEST_SEED,
+    evaluation_flights,
+    layer_arrays,
+    measure_conditions,
+)
+
+DOGFIGHT = "palaestra/UcavDogfight-v2"
 
 SMALL = ppo_tracking.Args(
     total_steps=1024, lanes=8, workers=0, rollout_steps=32, batch_size=128, evaluations=2, flights=2, quiet=True
@@ -103,6 +112,26 @@ def test_a_saved_policy_plays_as_an_opponent(tmp_path: Path, monkeypatch: pytest
     sim.step()
     player = ppo_tracking.player_of(arrays_to_layers(read_policy(path)[0]))
     np.testing.assert_allclose(sim.states["body"]["aileron_command"], player(first)[:, :, 0], atol=1e-12)
+
+
+def test_files_play_aim_commands_against_the_stick(tmp_path: Path, rules):
+    """As they do where both sides decide the same: red's action is held for a second period."""
+    game = registry.make_game(DOGFIGHT, commands="aim", blue_commands="stick")[0]
+    paths = {team: tmp_path / f"{team}.safetensors" for team in game.teams}
+    random, players = np.random.default_rng(4), {}
+    for team, path in paths.items():
+        layers = [(random.normal(size=shape) / 9, np.zeros(shape[0])) for shape in ((8, 62), (4, 8))]
+        save_policy(path, layer_arrays(layers), method="ppo_tracking", env_id=DOGFIGHT, args={})
+        players[team] = ppo_tracking.load_policy(path, game, team)
+    sim = rules(game, 2, opponents={team: str(path) for team, path in paths.items()})
+    sim.reset(seed=1)
+    held = np.zeros((2, 4))
+    for period in range(4):
+        red, blue = (players[team](sim.team_view(team, "observations"))[:, 0] for team in game.teams)
+        sim.step()
+        held = red if period % 2 == 0 else held
+        np.testing.assert_array_equal(sim.states["last_action"], np.stack([held, blue], axis=1))
+    assert (np.abs(held) < 1.0).all()
 
 
 class EntryPoint:

@@ -75,6 +75,20 @@ FLIGHTS = {
     "evaluations": 4,
     "flights": 2,
 }
+OF_LEAGUES = {
+    "env_id": "palaestra/SkirmishDuel-v0",
+    "options": ("map=arena",),
+    "anchor_options": (),
+    "training_options": ("horizon=20",),
+    "anchors": ("nearest", "random"),
+    "seen": (),
+    "action_scales": (1.0,),
+    "pairs": 2,
+    "total_steps": 900,
+    "evaluations": 4,
+    "matches": 4,
+    "draw": "pfsp",
+}
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
     "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
@@ -94,6 +108,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "minimax_q": {"total_steps": 40_000, "evaluations": 6, "lanes": 64},
     "pid": {"flights": 2, "horizon": 60},
     "ppo_tracking": FLIGHTS,
+    "ucav_hierarchy": OF_LEAGUES,
 }
 """Settings by name; its first word is the method."""
 LEARNERS = ("unmas", "arac", "qmix", "vdn", "mappo")

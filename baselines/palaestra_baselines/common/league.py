@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.run.opponents import load_policy
+from palaestra.core.run.opponents import load_policy, player_name
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import evaluate
 from palaestra.evaluation.ratings import Rating, fit_elo
@@ -56,7 +56,8 @@ class LeagueArgs(RunArgs):
         anchor_options: Further ones where scripts are the opponents; the learner then plays the first team alone where
             these make the teams unlike.
         training_options: Further ones that hold in training alone, such as weights of shaping.
-        anchors: Scripts that are opponents in each generation and by which generations are rated.
+        anchors: Scripts, or files of policies, that are opponents in each generation and by which generations are
+            rated.
         anchor_share: Share of the lanes with scripts; 1 is training without self-play.
         refused_share: The same after a generation that was refused, at least.
         draw: How an opponent is drawn from the generations: ``uniform``, ``latest`` or ``pfsp`` (prioritised), see
@@ -110,12 +111,13 @@ class LeagueArgs(RunArgs):
         if not self.anchors:
             raise ValueError("--anchors names at least one script: generations are rated by them")
         for name in self.anchors:
-            if name not in (*game.scripts, "random"):
+            if name not in (*game.scripts, "random") and not Path(name).is_file():
                 raise ValueError(
-                    f"--anchors: {game.name} has no script {name!r}: choose from {', '.join(game.scripts)}"
+                    f"--anchors: {game.name} has no script {name!r}, and it is no file of a policy: choose from "
+                    f"{', '.join(game.scripts)}"
                 )
         if len(set(self.anchors)) < len(self.anchors):
-            raise ValueError(f"--anchors names a script twice: {', '.join(self.anchors)}")
+            raise ValueError(f"--anchors names a player twice: {', '.join(self.anchors)}")
 
 
 class Learner(Protocol):
@@ -304,7 +306,10 @@ class League:
         name, figures = name_of(generation), {"accepted": int(not self.refused)}
         for anchor in self.args.anchors:
             record = self.records[name, anchor]
-            figures |= {f"won_{anchor}": record.won_share, f"lost_{anchor}": record.lost_share}
+            figures |= {
+                f"won_{player_name(anchor)}": record.won_share,
+                f"lost_{player_name(anchor)}": record.lost_share,
+            }
         before = max((k for k in self.accepted if k < generation), default=None)
         score = 0.5 if before is None else self.records[name, name_of(before)].score
         return figures | {"score_before": score, "elo": self.ratings()[name].elo}
@@ -380,8 +385,8 @@ def train_league(
                 figures |= evaluation(partial(load_policy, league.file(generation), league.game))
             row = {"steps": steps, "generation": generation, **figures, "cpu_s": cpu_s}
             saved = {"learner": learner.state(), "accepted": accepted_state, "league": league.state(), "cpu_s": cpu_s}
-            folder.record(row, saved)
             league.write_table()
+            folder.record(row, saved)
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
             folder.progress.say(f"generation {generation}, {steps} decisions: {shown}")
             folder.progress.update(min(steps, args.total_steps))

@@ -55,6 +55,8 @@ parameters.
 * `commands="macro"` decides at 2 Hz; an inner loop (`inner_loop`) flies a macro for five periods of 0.1 s.
 * `commands="aim"` decides at 5 Hz where the nose is to point relative to the other aircraft, and how fast to fly; the
   scripts' own law flies it and keeps off the ground and inside the arena. All zeros is pure pursuit at 250 m/s.
+* `commands="aim"` with `blue_commands="stick"`: red aims at 5 Hz, and blue flies the stick at 10 Hz. A decision is then
+  0.1 s, and red, asked in every second one (``acting`` in ``info``), flies its aim for both.
 
 <!-- table: action -->
 
