@@ -25,7 +25,7 @@ from palaestra.games.ucav.flight import FLIGHT_OPTIONS, PHYSICS_HZ, flight_of_ga
 from palaestra.games.ucav.inner_loop import STICK
 from palaestra.games.ucav.missiles import GUIDED
 
-DOGFIGHT, TRACK = "palaestra/UcavDogfight-v2", "palaestra/UcavTrack-v2"
+DOGFIGHT, TRACK = "palaestra/UcavDogfight-v2", "palaestra/UcavTrack-v3"
 FLIGHT, FLIGHT_GAME = "palaestra-bench/Flight-v0", "flight_speed:game"
 LANES, JSBSIM_LANES = 1024, 64
 FRAMES = frames_in_a_period(PHYSICS_HZ)

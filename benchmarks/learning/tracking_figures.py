@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +13,27 @@ from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.many_runs import continued, finished, mark_finished
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
 from palaestra_baselines.common.run_folder import read_rows, write_csv
-from palaestra_baselines.ppo_tracking import ERRORS, TEST_FLIGHTS, TEST_SEED, Tracking, evaluation_flights, track
+from palaestra_baselines.pid import REFERENCE, Errors
+from palaestra_baselines.ppo_tracking import SELECTION_SEED, TARGETS, hunt, measure_conditions
 
 INNER_LOOP = "ucav_inner_loop"
 """Name of the weights that the dogfight's ``inner_loop="ppo"`` flies with."""
+LEAST_KILLS, MOST_LOST = 60, 1
+"""Of 64 hunts by macros over an inner loop that may ship."""
 LABELS = {
-    "roll_rms_deg": ("roll", "RMS error (deg)"),
-    "flight_path_rms_deg": ("flight path", "RMS error (deg)"),
-    "speed_rms_mps": ("airspeed", "RMS error (m/s)"),
+    "roll_settled_deg": ("roll, settled", "RMS error (deg)"),
+    "flight_path_settled_deg": ("flight path, settled", "RMS error (deg)"),
+    "roll_deg": ("roll, whole window", "RMS error (deg)"),
+    "flight_path_deg": ("flight path, whole window", "RMS error (deg)"),
 }
-"""What is tracked, and its error with the unit, by column."""
+"""What is drawn, and its error with the unit, by column."""
+Tests = dict[str, dict[str, Errors]]
+"""Errors by player and condition."""
 
 
 def tracking(args: FigureArgs) -> None:
     """PPO's inner loop over decisions, with the tuned PID and the untrained policy as lines."""
-    logs, tests, best = [], {}, []
+    logs, tests, ranked = [], {}, []
     for seed in range(args.seeds):
         given = {"directory": args.runs / "ppo_tracking", "trust_checkpoint": args.trust_checkpoint}
         run = ppo_tracking.Args(seed=seed, workers=args.workers, **given)
@@ -38,19 +43,26 @@ def tracking(args: FigureArgs) -> None:
         logs.append(read_rows(run.folder / "log.csv"))
         weights = run.folder / "best.safetensors"
         arrays, notes = read_policy(weights)
-        tests[f"PPO, seed {seed}"] = evaluate(args.workers, ppo_tracking.player_of(arrays_to_layers(arrays)))
-        best.append((notes["score"], weights))
-    pid = tests["PID"] = evaluate(args.workers, None)
-    install_weights(min(best)[1], args.assets)
+        player = ppo_tracking.player_of(arrays_to_layers(arrays))
+        tests[f"PPO, seed {seed}"] = measure_conditions(player, workers=args.workers)
+        hunts = [hunt(str(weights), target, SELECTION_SEED) for target in TARGETS]
+        may_ship = all(kills >= LEAST_KILLS and lost <= MOST_LOST for kills, lost in hunts)
+        ranked.append((not may_ship, notes["score"], weights))
+    tests["PID"] = measure_conditions(None, workers=args.workers)
+    copy_file(min(ranked)[-1], args.assets / "weights" / f"{INNER_LOOP}.safetensors")
     flights = ppo_tracking.Args().flights  # the curves use these flights, so the line does too
-    reference = evaluate(args.workers, None, flights, ppo_tracking.SELECTION_SEED)
+    reference = measure_conditions(None, flights, SELECTION_SEED, args.workers, ("default",))["default"]
     write_table(args.figures / "tracking.csv", logs, tests, reference)
     draw_tracking(args.figures)
-    print_table(tests, pid)
+    print_table(tests)
+    for name, inner_loop in (("PID", "pid"), *((f"PPO, seed {k}", str(row[-1])) for k, row in enumerate(ranked))):
+        for target in TARGETS:
+            kills, lost = hunt(inner_loop, target)
+            print(f"{name:14s}macros of lag_pursuit against {target}: {kills} kills, {lost} own losses of 64")
 
 
 def draw_tracking(folder: Path) -> None:
-    """Draws the settled errors over decisions; the tuned PID and the untrained policy are lines."""
+    """Draws the errors over decisions; the tuned PID and the untrained policy are lines."""
     table = folder / "tracking.csv"
     selection = [{**row, "seed": row["player"]} for row in drawing.read_table(table) if row["flights"] == "selection"]
     runs = drawing.group_runs(selection, "flights", "player")
@@ -72,33 +84,13 @@ def draw_tracking(folder: Path) -> None:
     drawing.draw(table, panels)
 
 
-def evaluate(
-    workers: int,
-    player: Callable[[np.ndarray], np.ndarray] | None,
-    flights: int = TEST_FLIGHTS,
-    seed: int = TEST_SEED,
-) -> Tracking:
-    """Flies the test flights, or those of another seed, with a policy; None is the PID."""
-    sim = evaluation_flights(flights, workers, script=None if player else "pid")
-    result = track(sim, seed, player)
-    sim.close()
-    return result
-
-
-def install_weights(source: Path, assets: Path) -> None:
-    """Copies the best weights to the assets, where the dogfight finds them."""
-    copy_file(source, assets / "weights" / f"{INNER_LOOP}.safetensors")
-
-
-def write_table(
-    path: Path, logs: list[list[dict[str, float]]], tests: dict[str, Tracking], reference: Tracking
-) -> None:
+def write_table(path: Path, logs: list[list[dict[str, float]]], tests: Tests, reference: Errors) -> None:
     """Writes the tests, the PID on the flights of the curves, and all evaluations of all seeds there."""
-    columns = [f.name for f in dataclasses.fields(Tracking)]
+    columns = [f.name for f in dataclasses.fields(Errors)]
     rows: list[list[object]] = [["flights", "player", "steps", *columns, "wall_s", "cpu_s"]]
-    others = [*(("test", name, result) for name, result in tests.items()), ("selection", "PID", reference)]
-    for flights, name, result in others:
-        rows.append([flights, name, "", *(f"{value:.5g}" for value in vars(result).values()), "", ""])
+    others = [(condition, name, errors) for name, own in tests.items() for condition, errors in own.items()]
+    for flights, name, errors in (*others, ("selection", "PID", reference)):
+        rows.append([flights, name, "", *(f"{value:.5g}" for value in vars(errors).values()), "", ""])
     for seed, log in enumerate(logs):
         for row in log:
             figures = [f"{row[name]:.5g}" for name in columns]
@@ -107,20 +99,15 @@ def write_table(
     write_csv(path, rows)
 
 
-def print_table(tests: dict[str, Tracking], pid: Tracking) -> None:
+def print_table(tests: Tests) -> None:
     """Prints errors and their ratios to the PID's."""
-    print(
-        f"{'settled RMS, test flights':26s}"
-        + "".join(f"{name:>28s}" for name in ERRORS)
-        + f"{'ended':>8s}{'stick':>8s}"
-    )
-    for name, result in tests.items():
-        cells = "".join(
-            f"{getattr(result, error):18.3f} ({ratio:5.2f} x)"
-            for error, ratio in zip(ERRORS, result.ratios(pid), strict=True)
-        )
-        print(f"{name:26s}{cells}{result.ended:8d}{result.action_change:8.3f}")
-    learnt = np.array([result.ratios(pid) for name, result in tests.items() if name != "PID"])
-    for number, error in enumerate(ERRORS):
-        mean, low, high = bootstrap_interval(learnt[:, number])
-        print(f"{error} over the PID's: IQM {mean:.2f}, 95 % interval {low:.2f} to {high:.2f}")
+    for condition, pid in tests["PID"].items():
+        print(f"{condition + ' commands':20s}" + "".join(f"{name:>26s}" for name in REFERENCE) + "   ended   stick")
+        for name, own in tests.items():
+            errors, ratios = own[condition], own[condition].ratios(pid)
+            cells = "".join(f"{getattr(errors, error):16.3f} ({ratios[error]:5.2f} x)" for error in REFERENCE)
+            print(f"{name:20s}{cells}{errors.ended:8d}{ratios['action_change']:6.2f} x")
+        for error in REFERENCE:
+            learnt = [own[condition].ratios(pid)[error] for name, own in tests.items() if name != "PID"]
+            mean, low, high = bootstrap_interval(np.array(learnt))
+            print(f"{error} over the PID's: IQM {mean:.2f}, 95 % interval {low:.2f} to {high:.2f}")

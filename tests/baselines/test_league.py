@@ -144,7 +144,7 @@ def test_the_ratings_put_the_winner_above_the_anchor(tmp_path: Path):
     [
         ({"anchors": ("nobody",)}, "has no script 'nobody'"),
         ({"anchors": ("random", "random")}, "names a player twice"),
-        ({"env_id": "palaestra/UcavTrack-v2", "options": ()}, "two teams"),
+        ({"env_id": "palaestra/UcavTrack-v3", "options": ()}, "two teams"),
         ({"action_scales": (1.0, 2.0)}, "one number, or one for each"),
         ({"lanes": 3, "rollout": 3, "minibatches": 2}, "--minibatches must divide"),
     ],

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
@@ -14,7 +16,8 @@ pytest.importorskip("tyro", reason="the methods need the extra palaestra[baselin
 import palaestra_assets
 from palaestra.core.files import FileError
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.games.ucav.autopilot import GAINS, Gains
+from palaestra.games.ucav.autopilot import TRACKING_GAINS as GAINS
+from palaestra.games.ucav.autopilot import Gains
 from palaestra_baselines import pid
 from palaestra_baselines.common.run_folder import lock
 
@@ -32,7 +35,6 @@ def short(tmp_path, monkeypatch):
 
 
 def test_no_set_of_the_grid_tracks_clearly_better_than_the_gains_in_use():
-    """The best one is half a percent better, but pilots that fly macros with it kill less."""
     with TABLE.open(newline="") as file:
         rows = list(csv.DictReader(file))
     sets = {Gains(*(float(row[name]) for name in Gains._fields)): row for row in rows if row["eligible"] == "1"}
@@ -44,11 +46,47 @@ def test_the_same_flights_give_the_same_errors_and_poor_gains_poorer_ones(short)
     report = pid.train(replace(short, grid=False))
     again = pid.train(replace(short, grid=False))
     assert report.results[GAINS] == again.results[GAINS]
-    sim = pid.KernelSimulation(pid.tuning_game(), 2, parameters={"horizon": 80}, opponents={"pilot": "pid"})
+    sim = pid.tuning_flights(2, 80)
     poor = pid.fly(sim, GAINS._replace(roll=0.2), 0)
-    assert poor.rms["roll_deg"] > 1.5 * report.results[GAINS].rms["roll_deg"]
-    assert poor.reward < report.results[GAINS].reward
+    assert poor.roll_deg > 1.5 * report.results[GAINS].roll_deg
+    assert poor.roll_settled_deg > 1.5 * report.results[GAINS].roll_settled_deg
     sim.close()
+
+
+class Flights:
+    """Two flights of three decisions, the second one of which a rule ends after two."""
+
+    num_envs = 2
+    errors = ((3.0, 30.0), (4.0, 40.0), (5.0, 50.0))
+    ages = ((5.0, 5.0), (5.1, 5.0), (5.2, 5.2))
+
+    def reset(self, *, seed: int) -> None:
+        self.turn = 0
+        self.actions, self.observations = np.zeros((2, 1, 4)), np.full((2, 1, 32), float(seed))
+
+    def step(self) -> None:
+        errors, self.turn = np.array(self.errors[self.turn]), self.turn + 1
+        ends = np.array([0, 2 if self.turn > 1 else 0])
+        self.terminated, self.truncated = ends > 1, np.array([self.turn > 2, False])
+        self.info = {
+            "turn_error_rad": np.radians(errors),
+            "climb_error": -np.radians(2 * errors),
+            "speed_error_mps": 3 * errors,
+            "command_age_s": np.array(self.ages[self.turn - 1]),
+            "action_change": np.abs(self.actions[:, 0]).mean(axis=1) * self.turn,
+            "end_reason": ends,
+        }
+
+
+def test_errors_are_root_mean_squares_while_a_flight_lasts_and_settled_ones_begin_after_five_seconds():
+    seen = []
+    errors = pid.measure_errors(Flights(), 7, lambda rows: (seen.append(rows[0, 0]), np.full((2, 4), 0.1))[1])
+    settled, whole = math.sqrt((16 + 25) / 2), math.sqrt((9 + 900 + 16 + 1600 + 25) / 5)
+    expected = [settled, 2 * settled, 3 * settled, whole, 2 * whole, 3 * whole]
+    assert [getattr(errors, name) for name in pid.REFERENCE] == pytest.approx(expected)
+    assert errors.action_change == pytest.approx(0.1 * (1 + 1 + 2 + 2 + 3) / 5)
+    assert errors.ended == 1
+    assert seen == [7.0] * 3
 
 
 def test_the_script_with_gains_as_parameters_compiles_and_hands_on_every_gain(monkeypatch):
@@ -109,9 +147,8 @@ def test_an_interrupted_grid_search_resumes(short, monkeypatch, capsys):
 
 
 def test_a_set_that_loses_an_aircraft_or_chatters_is_out():
-    rms = dict(pid.REFERENCE)
-    good = pid.Errors(rms, action_change=0.01, reward=0.8, ended=0)
-    poor = replace(good, rms={name: 2 * value for name, value in rms.items()})
+    good = pid.Errors(**pid.REFERENCE, action_change=0.01, ended=0)
+    poor = pid.Errors(**{name: 2 * value for name, value in pid.REFERENCE.items()}, action_change=0.01, ended=0)
     assert good.score == pytest.approx(1.0)
     assert pid.rank(good) < pid.rank(poor)
     assert pid.rank(poor) < pid.rank(replace(good, ended=1))
@@ -125,7 +162,7 @@ def flown(monkeypatch: pytest.MonkeyPatch) -> list[Gains]:
 
     def fly(sim: object, gains: Gains, seed: int) -> pid.Errors:
         sets.append(gains)
-        return pid.Errors(dict.fromkeys(pid.REFERENCE, gains.roll / 3), action_change=0.01, reward=0.8, ended=0)
+        return pid.Errors(**dict.fromkeys(pid.REFERENCE, gains.roll / 3), action_change=0.01, ended=0)
 
     monkeypatch.setattr(pid, "fly", fly)
     return sets

@@ -19,6 +19,7 @@ import palaestra_assets
 from learning import figures, tracking_figures
 from learning.drawing import read_table
 from learning.figures import FigureArgs
+from palaestra.core.run.simulation import Simulation
 from palaestra.games.ucav.inner_loop import load_inner_loop
 from palaestra_baselines import pid, ppo_tracking
 from palaestra_baselines.common.many_runs import continued, finished, mark_finished
@@ -41,10 +42,13 @@ SMALL = {
 def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
     """Arguments of a figure that takes seconds."""
     monkeypatch.setattr(ppo_tracking, "Args", functools.partial(ppo_tracking.Args, **SMALL))
-    few = lambda flights, workers, script=None: evaluation_flights(2, workers, script, horizon=150)  # noqa: E731
-    for module in (tracking_figures, ppo_tracking):
-        monkeypatch.setattr(module, "evaluation_flights", few)
+    monkeypatch.setattr(ppo_tracking, "evaluation_flights", few_flights)
+    monkeypatch.setattr(tracking_figures, "hunt", lambda inner_loop, target, seed=0: (64, 0))
     return figure_args
+
+
+def few_flights(flights: int, workers: int, script: str | None, **parameters: float) -> Simulation:
+    return evaluation_flights(2, workers, script, horizon=150, **parameters)
 
 
 def test_the_tracking_figure_is_made_and_made_again_without_training(
@@ -54,11 +58,13 @@ def test_the_tracking_figure_is_made_and_made_again_without_training(
     first = capsys.readouterr().out
     assert (args.figures / "tracking.png").read_bytes().startswith(b"\x89PNG")
     rows = read_table(args.figures / "tracking.csv")
-    assert [row["player"] for row in rows if row["flights"] == "test"] == ["PPO, seed 0", "PPO, seed 1", "PID"]
+    for condition in ppo_tracking.CONDITIONS:
+        players = [row["player"] for row in rows if row["flights"] == condition]
+        assert players == ["PPO, seed 0", "PPO, seed 1", "PID"]
     steps = [int(row["steps"]) for row in rows if row["player"] == "PPO, seed 1" and row["flights"] == "selection"]
     assert steps == [0, 256, 512]
     assert load_inner_loop(str(args.assets / "weights" / "ucav_inner_loop.safetensors")).sizes.tolist() == [
-        29,
+        33,
         64,
         64,
         4,

@@ -151,8 +151,8 @@ def test_an_id_may_be_short(word: str):
 
 
 def test_a_short_name_without_a_version_is_the_newest():
-    assert console.find_id("UcavTrack") == "palaestra/UcavTrack-v2"
-    assert console.find_id("UcavTrack-v2") == "palaestra/UcavTrack-v2"
+    assert console.find_id("UcavTrack") == "palaestra/UcavTrack-v3"
+    assert console.find_id("UcavTrack-v3") == "palaestra/UcavTrack-v3"
 
 
 @pytest.mark.parametrize("word", ["UcavTrack-v0", "UcavPursuit-v1", "palaestra/UcavDogfight-v1"])

@@ -98,7 +98,7 @@ def test_an_interpreted_simulation_gives_the_bits_of_a_compiled_one(
 
 @pytest.mark.check
 @compares
-@pytest.mark.parametrize("id", ["palaestra/UcavTrack-v2", "palaestra/UcavPursuit-v2"])
+@pytest.mark.parametrize("id", ["palaestra/UcavTrack-v3", "palaestra/UcavPursuit-v2"])
 def test_an_interpreted_batch_beside_an_engine_gives_the_bits_of_a_compiled_one(
     rules: Callable[..., Simulation], id: str
 ):

@@ -125,7 +125,7 @@ FIRST_KINDS = (
     FirstCall("make_batch", "palaestra/Skirmish-3m-v0", {}, False),
     FirstCall("parallel_env", "palaestra/TeamPong-v0", {}, False),
     FirstCall("make_vec", "palaestra/CartPole-v0", {"workers": 2}, False),
-    FirstCall("make", "palaestra/UcavTrack-v2", {}, True),
+    FirstCall("make", "palaestra/UcavTrack-v3", {}, True),
     FirstCall("make_batch", "palaestra/MaHalfCheetah-v0", {}, True),
     FirstCall("make_vec", "palaestra/UcavDogfight-v2", {}, True),
     FirstCall("parallel_env", "palaestra/GraphPursuit-v0", {}, True),

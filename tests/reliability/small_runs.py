@@ -149,7 +149,7 @@ def results(name: str, folder: Path) -> dict[str, Any]:
     if method == "ppo_tracking":
         _, notes = read_policy(home / "best.safetensors")
         row = next(row for row in rows if row["steps"] == notes["steps"])
-        same = all(abs(row[name] - value) <= 1e-5 * abs(value) for name, value in notes["tracking"].items())
+        same = all(abs(row[name] - value) <= 1e-5 * abs(value) for name, value in notes["errors"].items())
         return {"steps": [row["steps"] for row in rows], "best is an evaluation": same}
     for path in policies:
         arrays, notes = read_policy(path)

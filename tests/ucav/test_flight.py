@@ -23,7 +23,7 @@ from palaestra.games.ucav.aircraft.reader import UnsupportedAircraft
 
 pytestmark = pytest.mark.check
 
-TRACK, DOGFIGHT = "palaestra/UcavTrack-v2", "palaestra/UcavDogfight-v2"
+TRACK, DOGFIGHT = "palaestra/UcavTrack-v3", "palaestra/UcavDogfight-v2"
 
 
 def make(lanes: int = 1, id: str = TRACK, **keywords: Any) -> Any:

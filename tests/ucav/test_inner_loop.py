@@ -1,6 +1,5 @@
 """The file of a learned inner loop: read to the bit, or refused by its name."""
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -62,24 +61,37 @@ def test_a_file_that_is_cut_is_refused_by_name(tmp_path: Path):
         load_inner_loop(str(tmp_path / "cut.safetensors"))
 
 
-@pytest.mark.slow  # compiles the game with each inner loop
-@pytest.mark.parametrize("loop", ["pid", "ppo"])
-def test_the_default_inner_loop_is_one_over_which_no_scripts_macros_crash(loop: str):
-    default, lost = inspect.signature(pursuit.game).parameters["inner_loop"].default, {}
+LOOPS = {"pid": 1, "ppo": 6}
+"""Inner loops that ship, and in how many of 64 matches of 200 s a script may lose its aircraft over them. A network
+that had learnt from a product of Gaussians lost 21 of 64 in 40 s."""
+
+
+def own_losses(id: str, loop: str, red: str, matches: int, **options: Any) -> int:
+    """Matches that a rule ends against red, whose target is unarmed, so that it is its own fault."""
+    opponents = {"red": red, "blue": "level_turn"}
+    options = {"commands": "macro", "inner_loop": loop, "opponents": opponents, "autoreset_mode": "off", **options}
+    sim: Any = make_batch(id, matches, **options)
+    sim.reset(seed=9)
+    while not (sim.terminated | sim.truncated).all():
+        sim.step()
+    lost = int((sim.info["winner"] == 1)[sim.terminated].sum())
+    sim.close()
+    return lost
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_hunter_by_macros_stays_in_the_air_over_each_inner_loop(loop: str):
+    assert own_losses("palaestra/UcavPursuit-v2", loop, "lag_pursuit", 32) <= 1
+
+
+@pytest.mark.slow  # 200 s of all scripts
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "id", ["UcavPursuit-v2", "UcavPursuit-Contest-v2", "UcavDogfight-v2", "UcavDogfight-Contest-v2"]
+)
+def test_each_script_by_macros_stays_in_the_air_over_each_inner_loop(id: str, loop: str):
     scripts = pursuit.game(commands="macro").scripts
-    for red in scripts:
-        sim: Any = make_batch(
-            "palaestra/UcavPursuit-v2",
-            64,
-            commands="macro",
-            inner_loop=loop,
-            opponents={"red": red, "blue": "level_turn"},
-            autoreset_mode="off",
-        )
-        sim.reset(seed=9)
-        while not (sim.terminated | sim.truncated).all():
-            sim.step()
-        lost[red] = int((sim.info["winner"] == 1).sum())  # blue is unarmed
-        sim.close()
-    assert len(lost) == 7
-    assert (max(lost.values()) <= 1) == (loop == default), lost
+    lost = {red: own_losses(f"palaestra/{id}", loop, red, 64, blue_gun=0.0) for red in scripts}
+    assert len(lost) == 11
+    assert max(lost.values()) <= LOOPS[loop], lost

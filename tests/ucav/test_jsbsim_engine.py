@@ -351,7 +351,7 @@ def test_nothing_is_printed(capfd, kind):
 
 @pytest.mark.check
 def test_a_engine_that_is_never_closed_leaves_no_file_behind(tmp_path: Path):
-    program = "import os, palaestra; palaestra.make_batch('palaestra/UcavTrack-v2').reset(seed=0); os._exit(0)"
+    program = "import os, palaestra; palaestra.make_batch('palaestra/UcavTrack-v3').reset(seed=0); os._exit(0)"
     python(program, TMPDIR=str(tmp_path), TEMP=str(tmp_path), TMP=str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

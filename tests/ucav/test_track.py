@@ -23,7 +23,7 @@ def make_sim(lanes: int = 1, **keywords: Any) -> Any:
     pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
     from palaestra import make_batch
 
-    return make_batch("palaestra/UcavTrack-v2", lanes, **keywords)
+    return make_batch("palaestra/UcavTrack-v3", lanes, **keywords)
 
 
 def make_match(**body: float) -> Any:
@@ -62,16 +62,26 @@ def test_observations_stay_in_their_space_under_a_wild_stick(mode):
     sim.close()
 
 
-def test_the_reward_is_the_geometric_mean_of_the_gaussians():
-    sim = make_sim(4, roll_scale_deg=20.0, flight_path_scale_deg=7.0, speed_scale_mps=25.0)
+def test_the_reward_is_a_mean_over_errors_and_scales():
+    scales = {"roll_scale_deg": 2.0, "flight_path_scale_deg": 0.7, "speed_scale_mps": 1.5}
+    sim = make_sim(4, **scales)
     sim.reset(seed=0)
     for step in range(30):
         sim.step(0.3 * sticks(4, step))
-        turn = sim.info["turn_error_rad"] / math.radians(20.0)
-        climb = sim.info["climb_error"] / math.radians(7.0)
-        expected = np.exp(-(turn**2 + climb**2 + (sim.info["speed_error_mps"] / 25.0) ** 2) / 3)
+        angles = np.degrees(sim.info["turn_error_rad"]), np.degrees(sim.info["climb_error"])
+        errors = np.stack([*angles, sim.info["speed_error_mps"]]) / np.array([*scales.values()])[:, None]
+        gaussians = [np.exp(-((errors / width) ** 2)) for width in (1, 5, 25, 125)]
+        expected = np.average(gaussians, axis=0, weights=(1, 1, 1, 4)).mean(axis=0)
         np.testing.assert_allclose(sim.rewards[:, 0], expected, rtol=1e-6)
     sim.close()
+
+
+def test_coming_nearer_to_a_command_pays_from_far_away_and_from_a_tenth_of_the_scale():
+    errors = [0.0, 0.1, 1.0, 5.0, 25.0, 125.0, 250.0]
+    paid = [track.closeness(error) for error in errors]
+    assert paid[0] == 1.0
+    assert min(-np.diff(paid)) > 1e-3
+    assert track.closeness(-5.0) == track.closeness(5.0)
 
 
 def test_the_errors_are_those_of_the_aircraft():
@@ -192,7 +202,7 @@ def test_a_new_command_comes_when_the_old_one_is_over():
 
 
 def test_the_autopilot_earns_most_of_what_there_is_in_every_mode():
-    for mode, least in (("attitude", 0.7), ("heading", 0.3), ("load_factor", 0.5)):
+    for mode, least in (("attitude", 0.8), ("heading", 0.6), ("load_factor", 0.7)):
         sim = make_sim(4, command=mode, opponents={"pilot": "pid"})
         sim.reset(seed=1)
         total = np.zeros(4)
@@ -233,22 +243,48 @@ def test_flat_inputs_are_the_observation_in_its_order():
     np.testing.assert_array_equal(x, np.pad(flat, (0, WIDEST - flat.size)))
 
 
+def test_an_error_is_integrated_near_the_command_alone():
+    integrals = np.array([0.0, 0.0, 0.0995])
+    inner_loop.integrate_errors(integrals, -0.04, 0.06, 4.0)
+    np.testing.assert_allclose(integrals, [-0.004, 0.0, 0.1])  # the second one is far, the third at its bound
+    for _ in range(50):
+        inner_loop.integrate_errors(integrals, -0.04, 0.02, -4.0)
+    np.testing.assert_allclose(integrals, [-0.1, 0.1, -0.1])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_integrals_of_what_is_observed_are_observed(mode):
+    sim = make_sim(3, command=mode, command_low_s=1.0, command_high_s=1.0, opponents={"pilot": "pid"})
+    sim.reset(seed=1)
+    expected, moved = np.zeros((3, 3)), np.zeros(3, np.bool_)
+    for _ in range(60):
+        row = np.asarray(sim.observations)[:, 0].astype(np.float64)
+        errors = np.stack([np.arctan2(row[:, 20], row[:, 21]), row[:, 22], row[:, 23]], axis=-1)
+        near = np.abs(errors) <= inner_loop.NEAR
+        moved |= near.any(axis=0)
+        expected = np.clip(expected + 0.1 * errors * near, -0.1, 0.1)
+        np.testing.assert_allclose(0.1 * row[:, 30:], expected, atol=1e-6)
+        sim.step()
+    assert moved.sum() >= 2
+
+
 def test_an_inner_loop_elsewhere_sees_what_it_was_trained_with():
-    sim = make_sim(1)
+    """Over a change of command too: the commands last for half a second."""
+    sim = make_sim(1, command_low_s=0.5, command_high_s=0.5, opponents={"pilot": "pid"})
     sim.reset(seed=2)
-    for step in range(15):
-        sim.step(0.5 * sticks(1, step))
-    s = sim.states[0]
-    record = np.zeros(1, record_dtype(inner_loop.TRACKING))
-    inner_loop.write_attitude_observation(
-        record.view(np.recarray)[0],
-        sim.states["body"][0].view(np.recarray)[0],
-        s["turn_command_rad"],
-        s["climb_command"],
-        s["speed_command_mps"],
-        s["command_age"] * track.PERIOD_S,
+    network = make_network([(np.zeros((4, inner_loop.TRACKING_SIZE)), np.zeros(4))])
+    integrals, record = np.zeros(3), np.zeros(1, record_dtype(inner_loop.TRACKING))
+    scratch = SimpleNamespace(
+        tracking=record.view(np.recarray)[0], inputs=np.zeros(WIDEST), front=np.zeros(WIDEST), back=np.zeros(WIDEST)
     )
-    np.testing.assert_array_equal(record.view(np.float32), np.asarray(sim.observations).reshape(-1))
+    for _ in range(40):
+        s = sim.states[0].copy()
+        body = sim.states["body"][0].copy().view(np.recarray)[0]
+        commands = s["turn_command_rad"], s["climb_command"], s["speed_command_mps"], s["command_age"] * track.PERIOD_S
+        inner_loop.steer_by_network(*network, scratch, body, integrals, *commands)
+        np.testing.assert_array_equal(record.view(np.float32), np.asarray(sim.observations).reshape(-1))
+        sim.step()
+    assert integrals.all()
 
 
 def test_a_network_flies_the_stick_it_computes():
@@ -261,7 +297,7 @@ def test_a_network_flies_the_stick_it_computes():
     scratch = SimpleNamespace(
         tracking=tracking.view(np.recarray)[0], inputs=np.zeros(WIDEST), front=np.zeros(WIDEST), back=np.zeros(WIDEST)
     )
-    inner_loop.steer_by_network(*network, scratch, body, 0.1, 0.2, 270.0, 0.5)
+    inner_loop.steer_by_network(*network, scratch, body, np.zeros(3), 0.1, 0.2, 270.0, 0.5)
     x = tracking.view(np.float32).astype(np.float64)
     stick = np.clip(second @ np.tanh(first @ x), -1, 1)
     np.testing.assert_allclose([body.aileron_command, body.elevator_command, body.rudder_command], stick[:3], rtol=1e-9)

@@ -130,7 +130,7 @@ def _() -> str:
 
 @trial("box", "check_env")
 def _() -> None:
-    check("palaestra/UcavTrack-v2")
+    check("palaestra/UcavTrack-v3")
     check("palaestra/CartPole-v0")
 
 

@@ -42,7 +42,7 @@ def _(id: str) -> None:
 
 @trial("box", "UcavTrack with infos, made again from the dataset")
 def _() -> None:
-    collect("palaestra/UcavTrack-v2", "track/random-v0", max_episode_steps=40)
+    collect("palaestra/UcavTrack-v3", "track/random-v0", max_episode_steps=40)
 
 
 @trial("opponent", "TeamPong, TeamTag, UcavDogfight with infos")

@@ -48,7 +48,7 @@ def learn_ippo(make: Any) -> None:
 
 @trial("box", "PPO on UcavTrack")
 def _() -> None:
-    learn("palaestra/UcavTrack-v2")
+    learn("palaestra/UcavTrack-v3")
 
 
 @trial("opponent", "PPO on GridSoccer, UcavDogfight, and a team of TeamPong as one Discrete")

@@ -27,7 +27,7 @@ from palaestra.registry import make_parallel
 TOKENS = ("palaestra/Examiner-v0", "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0")
 """Whose observations are whole numbers, in a Box."""
 NO_NETWORK = {"No default encoder config": TEXTS, "must have the same dtype, but got Int and Float": TOKENS}
-TRACK, TAG = "palaestra:palaestra/UcavTrack-v2", "palaestra:palaestra/TeamTag-v0"
+TRACK, TAG = "palaestra:palaestra/UcavTrack-v3", "palaestra:palaestra/TeamTag-v0"
 
 
 def ppo(id: str, runners: int = 0, config: dict[str, Any] | None = None, **env_runners: Any) -> PPOConfig:

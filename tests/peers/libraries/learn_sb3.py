@@ -39,7 +39,7 @@ def _(id: str) -> None:
 
 @trial("box", "PPO, SAC, TD3 on UcavTrack; save, load, evaluate")
 def _() -> None:
-    id = "palaestra/UcavTrack-v2"
+    id = "palaestra/UcavTrack-v3"
     check_env(gymnasium.make(id))
     for method in (SAC, TD3):
         method("MlpPolicy", gymnasium.make(id), buffer_size=1000, **OFF_POLICY).learn(STEPS)

@@ -51,7 +51,7 @@ def _(id: str) -> None:
 
 @trial("box", "TQC on UcavTrack, RecurrentPPO on UcavPursuit")
 def _() -> None:
-    TQC("MlpPolicy", "palaestra/UcavTrack-v2", **OFF_POLICY).learn(STEPS)
+    TQC("MlpPolicy", "palaestra/UcavTrack-v3", **OFF_POLICY).learn(STEPS)
     RecurrentPPO("MlpLstmPolicy", "palaestra/UcavPursuit-v2", **ON_POLICY).learn(STEPS)
 
 

@@ -54,7 +54,7 @@ def play(env: Any) -> None:
 
 @trial("box", "PPO with Gaussian actions beyond their bounds, on UcavTrack")
 def _() -> None:
-    learn(wrap_env(gymnasium.make("palaestra/UcavTrack-v2")), gaussian_model, headless=True)
+    learn(wrap_env(gymnasium.make("palaestra/UcavTrack-v3")), gaussian_model, headless=True)
 
 
 @trial("opponent", "PPO on GridSoccer and UcavDogfight")
@@ -82,7 +82,7 @@ def _() -> None:
 @trial("vector", "PPO on make_vec, native and sync, with the trainer's defaults")
 def _() -> None:
     for mode in (None, "sync"):
-        envs = gymnasium.make_vec("palaestra/UcavTrack-v2", num_envs=2, vectorization_mode=mode)
+        envs = gymnasium.make_vec("palaestra/UcavTrack-v3", num_envs=2, vectorization_mode=mode)
         learn(wrap_env(envs), gaussian_model, headless=mode == "sync")
 
 

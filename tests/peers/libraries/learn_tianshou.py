@@ -65,7 +65,7 @@ def learn_ppo(env: Any, envs: Any) -> None:
 
 @trial("box", "PPO on UcavTrack")
 def _() -> None:
-    id = "palaestra/UcavTrack-v2"
+    id = "palaestra/UcavTrack-v3"
     learn_ppo(gymnasium.make(id), DummyVectorEnv([lambda: gymnasium.make(id)] * 2))
 
 

@@ -96,8 +96,8 @@ def _(id: str) -> None:
 
 @trial("box", "GymEnv(id): specs, collector, PPO update on UcavTrack")
 def _() -> None:
-    check_env_specs(GymEnv("palaestra/UcavTrack-v2"))
-    update(GymEnv("palaestra/UcavTrack-v2"))
+    check_env_specs(GymEnv("palaestra/UcavTrack-v3"))
+    update(GymEnv("palaestra/UcavTrack-v3"))
 
 
 @trial("opponent", "GymEnv(id) on TeamPong and UcavDogfight; infos read into the tensordict")
@@ -152,13 +152,13 @@ def _() -> None:
 @trial("vector", "GymWrapper on a native make_vec, same-step autoreset")
 def _() -> None:
     mode = gymnasium.vector.AutoresetMode.SAME_STEP
-    envs = gymnasium.make_vec("palaestra/UcavTrack-v2", num_envs=4, autoreset_mode=mode)
+    envs = gymnasium.make_vec("palaestra/UcavTrack-v3", num_envs=4, autoreset_mode=mode)
     update(GymWrapper(envs))
 
 
 @trial("vector", "GymWrapper on a native make_vec, next-step autoreset", limit="autoreset")
 def _() -> None:
-    GymWrapper(gymnasium.make_vec("palaestra/UcavTrack-v2", num_envs=4))
+    GymWrapper(gymnasium.make_vec("palaestra/UcavTrack-v3", num_envs=4))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,12 @@ def run(script: str, id: str, *arguments: str) -> None:
 @trial("box", "sac_continuous_action.py, td3_continuous_action.py on UcavTrack")
 def _() -> None:
     for script in ("sac_continuous_action", "td3_continuous_action"):
-        run(script, "palaestra:palaestra/UcavTrack-v2", *OFF_POLICY)
+        run(script, "palaestra:palaestra/UcavTrack-v3", *OFF_POLICY)
 
 
 @trial("box", "ppo_continuous_action.py, written for gymnasium 0.29", limit="TransformObservation")
 def _() -> None:
-    run("ppo_continuous_action", "palaestra:palaestra/UcavTrack-v2", *ON_POLICY)
+    run("ppo_continuous_action", "palaestra:palaestra/UcavTrack-v3", *ON_POLICY)
 
 
 @trial("opponent", "ppo.py, pqn.py on GridSoccer")

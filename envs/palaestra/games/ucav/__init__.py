@@ -17,7 +17,7 @@ FAMILY = Family(
     rows=(
         *presets(
             "palaestra.games.ucav.track:game",
-            Preset("palaestra/UcavTrack-v2", "inner loop: fly a commanded attitude, heading or load factor"),
+            Preset("palaestra/UcavTrack-v3", "inner loop: fly a commanded attitude, heading or load factor"),
         ),
         *presets(
             "palaestra.games.ucav.pursuit:game",
@@ -48,7 +48,7 @@ FAMILY = Family(
     ),
     order=2,
     needs={"jsbsim": "palaestra[flight]", "safetensors": "palaestra[flight]"},
-    example="palaestra/UcavTrack-v2",
+    example="palaestra/UcavTrack-v3",
     players=("expert",),
     exports={"acmi": ("a flight recording for Tacview", "palaestra.games.ucav.acmi:write_acmi")},
 )

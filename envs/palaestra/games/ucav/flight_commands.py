@@ -56,7 +56,16 @@ def command_macro_network(s, world, actions, scratch):
         remember_macro(s, slot, actions.pilot[slot])
         roll, flight_path, speed = read_macro(actions.pilot[slot])
         steer_by_network(
-            world.weights, world.biases, world.sizes, scratch, s.body[slot], roll, flight_path, speed, age_s
+            world.weights,
+            world.biases,
+            world.sizes,
+            scratch,
+            s.body[slot],
+            s.integrals[slot],
+            roll,
+            flight_path,
+            speed,
+            age_s,
         )
 
 

@@ -1,6 +1,6 @@
 """The learned inner loop: what it sees, and how it flies an aircraft record from inside the rules of another game.
 
-`palaestra/UcavTrack-v2` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
+`palaestra/UcavTrack-v3` trains it with the observation `TRACKING`; the dogfight writes the same observation with the
 same function and evaluates the saved network (`palaestra.kernels.networks`) in its `command` hook. Both are kernel
 functions, so an inner loop costs no call into a learning framework and plays back to the bit.
 """
@@ -17,6 +17,7 @@ import palaestra_assets
 from palaestra.core.contract.fields import record_dtype
 from palaestra.core.files import LONGEST_LINE, FileError, escaped, open_regular, printable
 from palaestra.game import Continuous, Field, Importing
+from palaestra.games.ucav.body import PERIOD_S
 from palaestra.games.ucav.sight import ALTITUDE, MACH, MOTION, SPEED_UNIT_MPS, SUPPLY, write_ego
 from palaestra.kernels.angles import wrap_angle_rad
 from palaestra.kernels.networks import WIDEST, Network, make_network, mlp
@@ -26,6 +27,8 @@ SPEED_ERROR_UNIT_MPS = 100.0
 TIME_UNIT_S = 10.0
 LARGEST_ERROR = 5.0
 """Scales of the command part, and where its errors are clipped."""
+NEAR, MOST_INTEGRAL_S = 0.05, 0.1
+"""In the units of the errors: how near to the command an error is integrated, and the bound of its integral."""
 
 STICK = (
     Continuous("aileron", about="positive rolls right"),
@@ -54,6 +57,8 @@ def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
         Field("speed_error", (), -LARGEST_ERROR, LARGEST_ERROR, "100 m/s", "true airspeed error, command minus own"),
         Field("command_age", (), 0.0, 5.0, "10 s", "time since the command was given"),
         Field("last_action", (4,), -1.0, 1.0, "1", "aileron, elevator, rudder and throttle of the last action"),
+        Field("pull_error", (), -LARGEST_ERROR, LARGEST_ERROR, climb_unit, f"{climb} error times the cosine of roll"),
+        Field("integrals", (3,), -1.0, 1.0, "0.1 s", "time integrals of the three errors, angles in rad"),
     )
 
 
@@ -70,12 +75,36 @@ INNER_LOOP_SCRATCH = (
 """Work fields that a game with a learned inner loop adds to its scratch record."""
 
 
-def write_tracking_observation(o, body, turn_error_rad, climb_error, speed_error_mps, command_age_s):
+def integrate_errors(integrals, turn_error_rad, climb_error, speed_error_mps):
+    """Adds the errors of one period to their integrals ``[3]``.
+
+    An error that is larger than `NEAR` adds nothing: on the way to a command the integrals would wind up.
+
+    Args:
+        integrals: In the units of the observation times seconds, within `MOST_INTEGRAL_S`; zero at the start.
+        turn_error_rad: Error of the angle that the mode turns by.
+        climb_error: Error in the unit of the mode's table.
+        speed_error_mps: Error of the true airspeed.
+    """
+    integrals[0] = integrate(integrals[0], turn_error_rad)
+    integrals[1] = integrate(integrals[1], climb_error)
+    integrals[2] = integrate(integrals[2], speed_error_mps / SPEED_ERROR_UNIT_MPS)
+
+
+def integrate(integral, error):
+    """The integral after one more period."""
+    if abs(error) > NEAR:
+        return integral
+    return clip(integral + error * PERIOD_S, -MOST_INTEGRAL_S, MOST_INTEGRAL_S)
+
+
+def write_tracking_observation(o, body, integrals, turn_error_rad, climb_error, speed_error_mps, command_age_s):
     """Writes the observation of the inner loop.
 
     Args:
         o: Record of `tracking_table`.
         body: Aircraft record; its commands are the last action.
+        integrals: As of `integrate_errors`.
         turn_error_rad: Error of the angle that the mode turns by.
         climb_error: Error in the unit of the mode's table.
         speed_error_mps: Error of the true airspeed.
@@ -91,18 +120,9 @@ def write_tracking_observation(o, body, turn_error_rad, climb_error, speed_error
     o.last_action[1] = clip(body.elevator_command, -1.0, 1.0)
     o.last_action[2] = clip(body.rudder_command, -1.0, 1.0)
     o.last_action[3] = clip(2.0 * body.throttle_command - 1.0, -1.0, 1.0)
-
-
-def write_attitude_observation(o, body, roll_command_rad, flight_path_command_rad, speed_command_mps, command_age_s):
-    """Writes the observation of ``command="attitude"`` for any commands: what a macro's inner loop sees."""
-    write_tracking_observation(
-        o,
-        body,
-        wrap_angle_rad(roll_command_rad - body.roll_rad),
-        wrap_angle_rad(flight_path_command_rad - body.flight_path_angle_rad),
-        speed_command_mps - body.true_airspeed_mps,
-        command_age_s,
-    )
+    o.pull_error = clip(climb_error, -LARGEST_ERROR, LARGEST_ERROR) * math.cos(body.roll_rad)
+    for i in range(3):
+        o.integrals[i] = integrals[i] / MOST_INTEGRAL_S
 
 
 def flatten(o, x):
@@ -118,26 +138,42 @@ def flatten(o, x):
     x[20], x[21] = o.turn_error[0], o.turn_error[1]
     x[22], x[23], x[24] = o.climb_error, o.speed_error, o.command_age
     x[25], x[26], x[27], x[28] = o.last_action[0], o.last_action[1], o.last_action[2], o.last_action[3]
+    x[29] = o.pull_error
+    x[30], x[31], x[32] = o.integrals[0], o.integrals[1], o.integrals[2]
 
 
 def steer_by_network(
-    weights, biases, sizes, scratch, body, roll_command_rad, flight_path_command_rad, speed_command_mps, command_age_s
+    weights,
+    biases,
+    sizes,
+    scratch,
+    body,
+    integrals,
+    roll_command_rad,
+    flight_path_command_rad,
+    speed_command_mps,
+    command_age_s,
 ):
-    """Lets a trained network fly roll, flight-path angle and speed. Writes the four commands of ``body``.
+    """Lets a trained network fly roll, flight-path angle and speed for a period. Writes the commands of ``body``.
 
     Args:
         weights: As in `palaestra.kernels.networks.Network`, from the game's `world`.
         biases: As above.
-        sizes: As above; `TRACKING_SIZE` inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v2`.
+        sizes: As above; `TRACKING_SIZE` inputs, 4 outputs in the units of the action of `palaestra/UcavTrack-v3`.
         scratch: Record with the fields `INNER_LOOP_SCRATCH`.
         body: Aircraft record.
+        integrals: Those of the aircraft, [3]; brought up to date.
         roll_command_rad: Wanted roll angle.
         flight_path_command_rad: Wanted climb angle of the velocity.
         speed_command_mps: Wanted true airspeed.
         command_age_s: Time since the command was given.
     """
-    write_attitude_observation(
-        scratch.tracking, body, roll_command_rad, flight_path_command_rad, speed_command_mps, command_age_s
+    roll_error_rad = wrap_angle_rad(roll_command_rad - body.roll_rad)
+    flight_path_error_rad = wrap_angle_rad(flight_path_command_rad - body.flight_path_angle_rad)
+    speed_error_mps = speed_command_mps - body.true_airspeed_mps
+    integrate_errors(integrals, roll_error_rad, flight_path_error_rad, speed_error_mps)
+    write_tracking_observation(
+        scratch.tracking, body, integrals, roll_error_rad, flight_path_error_rad, speed_error_mps, command_age_s
     )
     flatten(scratch.tracking, scratch.inputs)
     mlp(weights, biases, sizes, scratch.inputs, scratch.front, scratch.back)

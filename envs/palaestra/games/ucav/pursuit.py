@@ -45,7 +45,7 @@ As in the dogfight: a kill, a crash, an overload, a collision, and 40 s (`durati
 
 ## Arguments
 
-``inner_loop="ppo"`` crashes with macros of a hunter (see the dogfight's page).
+See the dogfight's page for what an inner loop costs a hunter that decides macros.
 
 <!-- table: options -->
 

@@ -25,23 +25,27 @@ angle, upside down where that needs a pull towards the ground.
 
 ## Observation Space
 
-Own instruments, the three errors, the age of the command and the last action. Units are scaled as in the table and
-every number is clipped to its bounds. Nothing in it depends on where the aircraft is or where north is. The flight
-control system has hidden state (integrators, actuators), so the problem is partially observable, mildly.
+Own instruments, the three errors, the age of the command, the last action, the part of the second error that a pull at
+this bank takes away, and the integrals of the errors, which stand still while an error is larger than 0.05 in its unit.
+Units are scaled as in the table and every number is clipped to its bounds. Nothing in it depends on where the aircraft
+is or where north is. The flight control system has hidden state (integrators, actuators), so the problem is partially
+observable, mildly.
 
 <!-- table: observation -->
 
 ## Rewards
 
-The geometric mean of three Gaussians of the errors, in (0, 1] per decision::
+How close the aircraft is to the command, in [0, 1] per decision::
 
-    reward = exp(-((turn / turn_scale) ^ 2 + (climb / climb_scale) ^ 2 + (speed / speed_scale) ^ 2) / 3)
+    reward = (c(turn) + c(climb) + c(speed)) / 3
+    c(error) = (g(1) + g(5) + g(25) + 4 g(125)) / 7,   g(k) = exp(-(error / (k scale)) ^ 2)
 
-with the scales of the mode among the parameters, minus `control_rate_cost` times the mean absolute change of the four
-actions since the last decision, minus `push_cost` times how far the angle of attack has gone from -6 to -10 degrees,
-where the tables end (both off by default). The step that ends a match by a rule is paid nothing, or costs
-`end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that is the
-penalty.
+with the scales of the mode among the parameters. Far from the command, where a product of narrow Gaussians is zero, the
+widest one has a slope; the narrowest one pays for the last tenth of a degree. Off by default are `control_rate_cost`
+times the mean absolute change of the four actions since the last decision, and `push_cost` times how far the angle of
+attack has gone from -6 to -10 degrees, where the tables end. The step that ends a match by a rule is paid nothing, or
+costs `end_cost`, and what could have been earned until the horizon is lost: with rewards that are never negative, that
+is the penalty.
 
 ## Starting State
 
@@ -56,6 +60,15 @@ g at once, either way up (``overload``), leaves the tables of the aerodynamic mo
 attack and 30 degrees of sideslip (``off_tables``), or has a state that is not a number (``not_finite``). At the
 horizon (600 decisions, 60 s) it is truncated.
 
+## Two windows
+
+The script ``"pid"`` is a cascaded PID (`palaestra.games.ucav.autopilot`), the reference for learners. Errors over the
+*whole window* of a command are mostly those of the way there, with stick, load factor or thrust at a stop. So 162 sets
+of gains have nearly the same: -0.2 to 2.2 % more than the bundled set in roll, -0.6 to 1.7 % in flight path, -0.6 to
+0.5 % in speed (``python -m palaestra_baselines.pid --grid``). *Settled* errors, from five seconds after a command on,
+differ by factors: 0.6 to 5.6 in roll, 0.8 to 2.0 in flight path. There a learner can win.
+``python -m palaestra_baselines.ppo_tracking --evaluate FILE`` measures both.
+
 ## Arguments
 
 <!-- table: options -->
@@ -64,6 +77,8 @@ horizon (600 decisions, 60 s) it is truncated.
 
 ## Version History
 
+* v3: the reward is a mean over several scales of each error, no longer a product of three Gaussians; the integrals of
+  the errors and the error to pull for are observed; the script ``"pid"`` has gains of its own.
 * v2: no command ends in the ground.
 * v1, v0: before the first release: compiled, and flown by JSBSim with its aircraft as installed, on the turning Earth.
 """
@@ -77,15 +92,16 @@ from typing import Any
 from palaestra.game import Field, Game, Option, Parameter, Role, late, uniform, with_options
 from palaestra.games.ucav.autopilot import (
     AUTOPILOT,
+    TRACKING_GAINS,
     altitude_to_flight_path,
     heading_to_roll,
-    steer,
     steer_load_factor,
+    steer_with,
 )
 from palaestra.games.ucav.body import BODY, PERIOD_S
 from palaestra.games.ucav.flight import FLIGHT_OPTIONS, flight_of_game
 from palaestra.games.ucav.geometry import GRAVITY_MPS2, SLOWEST_MPS
-from palaestra.games.ucav.inner_loop import STICK, tracking_table, write_tracking_observation
+from palaestra.games.ucav.inner_loop import STICK, integrate_errors, tracking_table, write_tracking_observation
 from palaestra.games.ucav.limits import FAILURES, NO_FAILURE, SUSTAINED_LOAD_G, extend_overload_s, find_failure
 from palaestra.games.ucav.weather import WEATHER, change_weather, start_weather
 from palaestra.kernels.angles import wrap_angle_rad
@@ -136,12 +152,12 @@ PARAMETERS = (
     Parameter("lowest_m", 3000.0, 0.0, 15_000.0, "m", "below this height no descent is commanded"),
     Parameter("highest_m", 9000.0, 0.0, 15_000.0, "m", "above this height no climb is commanded"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
-    Parameter("roll_scale_deg", 15.0, 0.01, 180.0, "deg", "reward: scale of the roll error"),
-    Parameter("heading_scale_deg", 15.0, 0.01, 180.0, "deg", "reward: scale of the heading error"),
-    Parameter("flight_path_scale_deg", 5.0, 0.01, 180.0, "deg", "reward: scale of the flight-path error"),
-    Parameter("altitude_scale_m", 100.0, 0.01, 5000.0, "m", "reward: scale of the altitude error"),
-    Parameter("load_factor_scale_g", 0.5, 0.01, 10.0, "g", "reward: scale of the load-factor error"),
-    Parameter("speed_scale_mps", 30.0, 0.01, 400.0, "m/s", "reward: scale of the airspeed error"),
+    Parameter("roll_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the roll error"),
+    Parameter("heading_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the heading error"),
+    Parameter("flight_path_scale_deg", 0.2, 0.01, 180.0, "deg", "reward: narrowest scale of the flight-path error"),
+    Parameter("altitude_scale_m", 5.0, 0.01, 5000.0, "m", "reward: narrowest scale of the altitude error"),
+    Parameter("load_factor_scale_g", 0.02, 0.001, 10.0, "g", "reward: narrowest scale of the load-factor error"),
+    Parameter("speed_scale_mps", 0.5, 0.01, 400.0, "m/s", "reward: narrowest scale of the airspeed error"),
     Parameter("control_rate_cost", 0.0, 0.0, 100.0, "1", "reward: cost of a mean change of the action by 1"),
     Parameter("end_cost", 0.0, 0.0, 1e6, "1", "reward: cost of an end by rule"),
     Parameter("push_cost", 0.0, 0.0, 100.0, "1", "reward: cost of -10 deg of angle of attack; none from -6 deg up"),
@@ -162,6 +178,7 @@ INFO = (
 STATE = (
     ("body", BODY, (1,)),
     ("autopilot", AUTOPILOT),  # memory of the script
+    ("integrals", "f8", (3,)),  # of the errors, as observed
     ("turn_command_rad", "f8"),
     ("climb_command", "f8"),  # rad, m or g
     ("speed_command_mps", "f8"),
@@ -185,6 +202,7 @@ def reset(s, world):
     body.in_tables = 1
     start_weather(s, body)
     give_command(s, world.command)
+    add_to_integrals(s, world.command)
 
 
 def give_command(s, mode):
@@ -299,6 +317,19 @@ def climb_error(s, mode):
     return s.climb_command - body.load_factor_g
 
 
+def shown_climb_error(s, mode):
+    """Its value in the unit of the observation: rad, km or 9 g."""
+    error = climb_error(s, mode)
+    if mode == HEADING:
+        return error / 1000.0
+    return error if mode == ATTITUDE else error / SUSTAINED_LOAD_G
+
+
+def add_to_integrals(s, mode):
+    """Adds the errors of the command that holds from now on to their integrals."""
+    integrate_errors(s.integrals, turn_error_rad(s, mode), shown_climb_error(s, mode), speed_error_mps(s))
+
+
 def speed_error_mps(s):
     """Command minus own true airspeed."""
     return s.speed_command_mps - s.body[0].true_airspeed_mps
@@ -318,9 +349,10 @@ def evaluate(s, world, rewards, scratch):
         rewards[0] = 0.0 - s.parameters.end_cost
         return True
     cost = s.parameters.control_rate_cost * s.info.action_change + s.parameters.push_cost * pushed(s.body[0])
-    rewards[0] = closeness(s, mode) - cost
+    rewards[0] = tracking_reward(s, mode) - cost
     if s.command_age >= s.command_length:
         give_command(s, mode)
+    add_to_integrals(s, mode)
     return False
 
 
@@ -329,8 +361,8 @@ def pushed(body):
     return clip((PUSHED_RAD - body.angle_of_attack_rad) / (PUSHED_RAD - LOWEST_RAD), 0.0, 1.0)
 
 
-def closeness(s, mode):
-    """Geometric mean of the Gaussians of the three errors, in (0, 1] (the form of LAG's heading task)."""
+def tracking_reward(s, mode):
+    """Mean of how close the three errors are to zero, in [0, 1]."""
     p = s.parameters
     turn_scale = math.radians(p.heading_scale_deg if mode == HEADING else p.roll_scale_deg)
     if mode == ATTITUDE:
@@ -339,9 +371,15 @@ def closeness(s, mode):
         climb_scale = p.altitude_scale_m
     else:
         climb_scale = p.load_factor_scale_g
-    turn, climb = s.info.turn_error_rad / turn_scale, s.info.climb_error / climb_scale
-    speed = s.info.speed_error_mps / p.speed_scale_mps
-    return math.exp(-(turn * turn + climb * climb + speed * speed) / 3.0)
+    turn, climb = closeness(s.info.turn_error_rad / turn_scale), closeness(s.info.climb_error / climb_scale)
+    return (turn + climb + closeness(s.info.speed_error_mps / p.speed_scale_mps)) / 3.0
+
+
+def closeness(error):
+    """Weighted mean of four Gaussians, each five times as wide as the one before, of an error over its scale."""
+    square = error * error
+    narrow = math.exp(-square) + math.exp(-square / 25.0) + math.exp(-square / 625.0)
+    return (narrow + 4.0 * math.exp(-square / 15_625.0)) / 7.0
 
 
 def fate(s):
@@ -356,20 +394,9 @@ def fate(s):
 
 def observe(s, world, observations, scratch):
     """Shows the instruments and the errors to the command that holds from now on."""
-    mode = world.command
-    climb = climb_error(s, mode)
-    if mode == HEADING:
-        climb /= 1000.0
-    elif mode == LOAD_FACTOR:
-        climb /= SUSTAINED_LOAD_G
-    write_tracking_observation(
-        observations.pilot[0],
-        s.body[0],
-        turn_error_rad(s, mode),
-        climb,
-        speed_error_mps(s),
-        s.command_age * PERIOD_S,
-    )
+    mode, o, age_s = world.command, observations.pilot[0], s.command_age * PERIOD_S
+    turn, climb, speed = turn_error_rad(s, mode), shown_climb_error(s, mode), speed_error_mps(s)
+    write_tracking_observation(o, s.body[0], s.integrals, turn, climb, speed, age_s)
 
 
 def script(s, world, slot, which, actions, scratch):
@@ -397,7 +424,7 @@ def fly_by_pid(s, mode):
     if mode == HEADING:
         roll = heading_to_roll(body, s.turn_command_rad, PID_ROLL_RAD)
         path = altitude_to_flight_path(body, s.climb_command, PID_FLIGHT_PATH_RAD)
-    steer(body, s.autopilot, roll, path, s.speed_command_mps)
+    steer_with(TRACKING_GAINS, body, s.autopilot, roll, path, s.speed_command_mps)
 
 
 fly_by_pid_late = late(fly_by_pid)
@@ -410,7 +437,7 @@ fly_by_pid_late = late(fly_by_pid)
     *FLIGHT_OPTIONS,
 )
 def game(options: Any) -> Game:
-    """The rules of `palaestra/UcavTrack-v2`."""
+    """The rules of `palaestra/UcavTrack-v3`."""
     flight, defaults = flight_of_game(options, count=1), DEFAULTS.get(options.command, {})
     table = (
         tracking_table("roll angle", "flight-path angle", "rad"),
