@@ -239,7 +239,7 @@ class EvolutionLearner:
                 made.append(Arena(sim, roster, own, other, players, per_member))
         return made
 
-    def train(self, opponents: Opponents, generation: int, decisions: int) -> int:
+    def train(self, opponents: Opponents, generation: int, decisions: int, report: Callable[[int], None]) -> int:
         """See `palaestra_baselines.common.league.Learner`."""
         args, played, update = self.args, 0, 0
         rng = np.random.default_rng([args.seed, generation])
@@ -252,6 +252,7 @@ class EvolutionLearner:
             returns = np.concatenate([returns for returns, _ in parts], axis=1).mean(axis=1)
             self.search.learn(members, returns, args.rate(generation, played / decisions))
             update += 1
+            report(played)
         for arena in arenas:
             arena.sim.close()
         return played
@@ -313,7 +314,7 @@ class PpoLearner:
         self.model = make_ppo(args, "MlpPolicy", self.lanes, log_std_init=float(np.log(args.std)))
         self.steps = 0
 
-    def train(self, opponents: Opponents, generation: int, decisions: int) -> int:
+    def train(self, opponents: Opponents, generation: int, decisions: int, report: Callable[[int], None]) -> int:
         """See `palaestra_baselines.common.league.Learner`."""
         args, played = self.args, 0
         self.lanes.begin(opponents, (args.seed << 32) + (generation << 20))
@@ -324,6 +325,7 @@ class PpoLearner:
             self.model.learn(args.lanes * args.rollout)
             played += args.lanes * args.rollout
             self.steps += args.lanes * args.rollout
+            report(played)
         return played
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -112,7 +112,9 @@ def test_ppo_learns_the_rate_of_its_schedule_and_goes_on_from_a_generation(monke
     learn = learner.model.learn
     monkeypatch.setattr(learner.model, "learn", lambda n: (rates.append(learner.model.lr_schedule(1.0)), learn(n))[1])
     before = learner.state()
-    assert learner.train(Opponents(args.anchors, 1.0, {}), 1, 128) == 128
+    shown: list[int] = []
+    assert learner.train(Opponents(args.anchors, 1.0, {}), 1, 128, shown.append) == 128
+    assert shown == [64, 128]
     assert rates == pytest.approx([4e-4, 3.5e-4])
     after = learner.arrays()
     learner.restore(before)
