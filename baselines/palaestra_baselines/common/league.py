@@ -371,7 +371,7 @@ def train_league(
                 learner.restore(folder.before["learner"])
                 league.restore(folder.before["league"])
                 accepted_state, cpu_s = folder.before["accepted"], folder.before["cpu_s"]
-        while generation <= args.evaluations and not folder.is_finished:
+        while generation <= args.evaluations:
             began_s = time.process_time()
             if generation:
                 if league.refused:
@@ -379,6 +379,8 @@ def train_league(
                 due = generation * args.total_steps // args.evaluations
                 report = partial(show, folder.progress, steps)
                 steps += learner.train(league.opponents(), generation, max(due - steps, 1), report)
+                if generation < args.evaluations:  # one update may be longer than what is left: more is to come
+                    steps = min(steps, args.total_steps - 1)
             cpu_s += time.process_time() - began_s
             folder.begin()
             for path in (league.file(generation), args.folder / WEIGHTS):
