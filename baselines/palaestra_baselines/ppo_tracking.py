@@ -126,7 +126,7 @@ class Args(RunArgs):
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "control_rate_cost", "end_cost", "push_cost")
     SHARES: ClassVar[tuple[str, ...]] = ("wide_share", "gamma", "gae_lambda")
 
-    total_steps: int = 4_000_000
+    total_steps: int = 8_000_000
     lanes: int = 256
     workers: int = 1
     wide_share: float = 0.5
