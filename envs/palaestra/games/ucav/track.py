@@ -155,7 +155,7 @@ PARAMETERS = (
     Parameter("highest_m", 9000.0, 0.0, 15_000.0, "m", "above this height no climb is commanded"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
     Parameter("roll_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the roll error"),
-    Parameter("heading_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the heading error"),
+    Parameter("heading_scale_deg", 1.0, 0.01, 180.0, "deg", "reward: narrowest scale of the heading error"),
     Parameter("flight_path_scale_deg", 0.2, 0.01, 180.0, "deg", "reward: narrowest scale of the flight-path error"),
     Parameter("altitude_scale_m", 5.0, 0.01, 5000.0, "m", "reward: narrowest scale of the altitude error"),
     Parameter("load_factor_scale_g", 0.02, 0.001, 10.0, "g", "reward: narrowest scale of the load-factor error"),
