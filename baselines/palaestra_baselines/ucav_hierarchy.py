@@ -26,6 +26,7 @@ rewards, networks and numbers are not public: all of them are ours here.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -330,8 +331,8 @@ class PpoLearner:
         return policy_arrays(self.model)
 
     def state(self) -> dict[str, Any]:
-        """Contents for a checkpoint."""
-        return {"model": self.model.get_parameters(), "steps": self.steps}
+        """Contents for a checkpoint: copies, since the model goes on learning in its own arrays."""
+        return {"model": copy.deepcopy(self.model.get_parameters()), "steps": self.steps}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""

@@ -1,11 +1,13 @@
 """Hierarchical pilots by fictitious self-play: ``python benchmarks/learn.py ucav_league``.
 
-Five ways to train, of equally many seconds of flight: the league of evolution strategies; the same against scripts
-alone; PPO over aim commands against scripts alone and against its last self alone; and flat PPO with stick and throttle
-in a league. Every generation is played against four scripts that fly the stick. Then, for the last generations:
+Five ways to train: the league of evolution strategies; and, for as many seconds of flight as its first `EQUAL`
+generations, the same against scripts alone, PPO over aim commands against scripts alone and against its last self
+alone, and flat PPO with stick and throttle in a league. Every generation is played against four scripts that fly the
+stick. Then:
 
-``results``  paid wins and losses against scripts, against the other ways and under other rules, starts and engines;
-             two players that learn nothing stand beside: zeros (pure pursuit at corner speed) and ``expert``
+``results``  paid wins and losses of last generations against scripts, and of the league's against the other ways (also
+             of that after `EQUAL` generations) and under other rules, starts and engines; two players that learn
+             nothing stand beside: zeros (pure pursuit at corner speed) and ``expert``
 ``matrix``   all generations of a league against each other
 ``best``     what a new policy gains that trains against a generation alone, frozen
 """
@@ -30,21 +32,30 @@ from palaestra_baselines.ucav_hierarchy import METHOD, Args
 
 ENV_ID = Args().env_id
 STEPS, GENERATIONS = Args().total_steps, Args().evaluations
+EQUAL = 2
+ARM_STEPS = EQUAL * STEPS // GENERATIONS
 TEST_MATCHES = 512
 JSBSIM_MATCHES = 64
 """JSBSim itself flies a twenty-fifth as fast."""
 SHAPING = ("posture_weight=1.0", "altitude_weight=1.0", "energy_weight=0.2", "aim_weight=2.0")
 """Of ``palaestra/UcavDogfight-v2``: PPO's training alone has it."""
-PPO: dict[str, Any] = {"learner": "ppo", "training_options": SHAPING, "learning_rate": (5e-4, 2e-4), "hidden": (64, 64)}
+ARM: dict[str, Any] = {"total_steps": ARM_STEPS, "evaluations": 4}
+PPO: dict[str, Any] = {
+    **ARM,
+    "learner": "ppo",
+    "training_options": SHAPING,
+    "learning_rate": (5e-4, 2e-4),
+    "hidden": (64, 64),
+}
 LEAGUE_ARM, SCRIPTS, PPO_SCRIPTS, PPO_SELF, FLAT = "league", "scripts", "ppo_scripts", "ppo_self", "flat"
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     LEAGUE_ARM: ("evolution, league", {}),
-    SCRIPTS: ("evolution, scripts", {"anchor_share": 1.0}),
+    SCRIPTS: ("evolution, scripts", {**ARM, "anchor_share": 1.0}),
     PPO_SCRIPTS: ("PPO, scripts", {**PPO, "anchor_share": 1.0}),
     PPO_SELF: ("PPO, last self", {**PPO, "anchor_share": 0.0, "draw": "latest", "latest_share": 1.0}),
     FLAT: (
         "PPO, stick",
-        {**PPO, "options": ("commands=stick",), "anchor_options": (), "std": 0.5, "total_steps": 2 * STEPS},
+        {**PPO, "options": ("commands=stick",), "anchor_options": (), "std": 0.5, "total_steps": 2 * ARM_STEPS},
     ),
 }
 """Title in pictures and arguments of each way; the stick decides twice as often as aim commands."""
@@ -179,10 +190,13 @@ def result_rows(runs: Mapping[str, Sequence[Args]]) -> Iterator[dict[str, Any]]:
                 yield {"player": arm, "seed": seed, "opponent": anchor, "test": "", **paid(file, anchor, **rules)}
     for seed, file in enumerate(last[LEAGUE_ARM]):
         own = {"player": LEAGUE_ARM, "seed": seed}
+        equal = str(runs[LEAGUE_ARM][seed].folder / f"generation_{EQUAL}.safetensors")
         for arm, files in last.items():
-            if arm != LEAGUE_ARM:
-                rules = Args().anchor_rules if arm == FLAT else Args().rules
-                yield {**own, "opponent": arm, "test": "", **paid(file, files[seed], **rules)}
+            if arm == LEAGUE_ARM or seed >= len(files):
+                continue
+            rules = Args().anchor_rules if arm == FLAT else Args().rules
+            for test, player in (("equal frames", equal), ("last generation", file)):
+                yield {**own, "opponent": arm, "test": test, **paid(player, files[seed], **rules)}
         for test, rules in AGAINST.items():
             yield {
                 **own,
@@ -219,12 +233,11 @@ def result_lines(rows: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[
     """A line of text for each result, and whether it is what is asked for."""
     for row in rows:
         asked = []
-        if row["player"] == LEAGUE_ARM and not row["test"]:
-            least = BARS.get(row["opponent"])
-            if least is not None:
-                asked = [(f"paid wins at least {least:g}", row["won"] >= least)]
-            elif row["opponent"] in (SCRIPTS, FLAT):
-                asked = [("score at least 0.6", row["score"] >= 0.6)]
+        least = BARS.get(row["opponent"]) if row["player"] == LEAGUE_ARM and not row["test"] else None
+        if least is not None:
+            asked = [(f"paid wins at least {least:g}", row["won"] >= least)]
+        elif row["test"] == "equal frames":
+            asked = [("score at least 0.6", row["score"] >= 0.6)]
         who = f"{row['player']:12s}{row['seed']!s:3s}{row['opponent']:14s}{row['test']:24s}"
         yield f"{who}{row['won']:.3f} won  {row['lost']:.3f} lost  score {row['score']:.3f}{figures.verdicts(asked)}"
     for row in responses:
