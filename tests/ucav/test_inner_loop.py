@@ -11,6 +11,7 @@ from palaestra import make_batch
 from palaestra.core.files import FileError
 from palaestra.games.ucav import pursuit
 from palaestra.games.ucav.inner_loop import STICK, TRACKING_SIZE, load_inner_loop
+from palaestra.games.ucav.limits import FAILURES
 from palaestra.kernels.networks import WIDEST, make_network
 
 SEEN, GIVEN = TRACKING_SIZE, len(STICK)
@@ -67,16 +68,17 @@ that had learnt from a product of Gaussians lost 21 of 64 in 40 s."""
 
 
 def own_losses(id: str, loop: str, red: str, matches: int, **options: Any) -> int:
-    """Matches that a rule ends against red, whose target is unarmed, so that it is its own fault."""
+    """Matches that a rule of flight ends against red; to leave the arena is the decision of a script."""
     opponents = {"red": red, "blue": "level_turn"}
     options = {"commands": "macro", "inner_loop": loop, "opponents": opponents, "autoreset_mode": "off", **options}
     sim: Any = make_batch(id, matches, **options)
     sim.reset(seed=9)
     while not (sim.terminated | sim.truncated).all():
         sim.step()
-    lost = int((sim.info["winner"] == 1)[sim.terminated].sum())
+    failures = [sim.game.all_end_reasons.index(name) for name in FAILURES]
+    is_lost = sim.terminated & (sim.info["winner"] == 1) & np.isin(sim.info["end_reason"], failures)
     sim.close()
-    return lost
+    return int(is_lost.sum())
 
 
 @pytest.mark.check
