@@ -143,7 +143,7 @@ class Args(RunArgs):
     std: tuple[float, float] = (0.4, 0.01)
     control_rate_cost: float = 0.1
     end_cost: float = 20.0
-    push_cost: float = 0.3
+    push_cost: float = 1.0
     flights: int = 256
     evaluate: str = ""
     directory: Path = Path("runs/ppo_tracking")

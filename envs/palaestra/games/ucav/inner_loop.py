@@ -27,7 +27,7 @@ SPEED_ERROR_UNIT_MPS = 100.0
 TIME_UNIT_S = 10.0
 LARGEST_ERROR = 5.0
 """Scales of the command part, and where its errors are clipped."""
-NEAR, MOST_INTEGRAL_S = 0.02, 0.1
+NEAR, MOST_INTEGRAL_S = 0.05, 0.1
 """In the units of the errors: how near to the command an error is integrated, and the bound of its integral."""
 
 STICK = (

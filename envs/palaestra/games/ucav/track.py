@@ -26,7 +26,7 @@ angle, upside down where that needs a pull towards the ground.
 ## Observation Space
 
 Own instruments, the three errors, the age of the command, the last action, the part of the second error that a pull at
-this bank takes away, and the integrals of the errors, which stand still while an error is larger than 0.02 in its unit.
+this bank takes away, and the integrals of the errors, which stand still while an error is larger than 0.05 in its unit.
 Units are scaled as in the table and every number is clipped to its bounds. Nothing in it depends on where the aircraft
 is or where north is. The flight control system has hidden state (integrators, actuators), so the problem is partially
 observable, mildly.
@@ -37,8 +37,8 @@ observable, mildly.
 
 How close the aircraft is to the command, in [0, 1] per decision::
 
-    reward = 0.35 c(turn) + 0.45 c(climb) + 0.2 c(speed)
-    c(error) = (2 g(1) + g(5) + g(25) + 4 g(125)) / 8,   g(k) = exp(-(error / (k scale)) ^ 2)
+    reward = (c(turn) + c(climb) + c(speed)) / 3
+    c(error) = (g(1) + g(5) + g(25) + 4 g(125)) / 7,   g(k) = exp(-(error / (k scale)) ^ 2)
 
 with the scales of the mode among the parameters. Far from the command, where a product of narrow Gaussians is zero, the
 widest one has a slope; the narrowest one pays for the last tenth of a degree. Off by default are `control_rate_cost`
@@ -123,8 +123,6 @@ UPRIGHT_G, INVERTED_G = 4.0, 1.5
 FLATTENINGS, FLATTER = 16, 0.8
 """How often a command that does not fit is made flatter, and by what factor."""
 
-TURN_WEIGHT, CLIMB_WEIGHT, SPEED_WEIGHT = 0.35, 0.45, 0.2
-"""Of the reward. A pull costs speed: with equal weights learners pull less than they could."""
 PUSHED_RAD, LOWEST_RAD = math.radians(-6.0), math.radians(-10.0)
 """Angles of attack from which on pushing costs, and at which the tables end, rad."""
 RUNNING, FIRST_FAILURE = 0, 2
@@ -155,7 +153,7 @@ PARAMETERS = (
     Parameter("highest_m", 9000.0, 0.0, 15_000.0, "m", "above this height no climb is commanded"),
     Parameter("floor_m", 305.0, 0.0, 5000.0, "m", "height below which the aircraft has crashed (1000 ft)"),
     Parameter("roll_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the roll error"),
-    Parameter("heading_scale_deg", 1.0, 0.01, 180.0, "deg", "reward: narrowest scale of the heading error"),
+    Parameter("heading_scale_deg", 0.5, 0.01, 180.0, "deg", "reward: narrowest scale of the heading error"),
     Parameter("flight_path_scale_deg", 0.2, 0.01, 180.0, "deg", "reward: narrowest scale of the flight-path error"),
     Parameter("altitude_scale_m", 5.0, 0.01, 5000.0, "m", "reward: narrowest scale of the altitude error"),
     Parameter("load_factor_scale_g", 0.02, 0.001, 10.0, "g", "reward: narrowest scale of the load-factor error"),
@@ -364,7 +362,7 @@ def pushed(body):
 
 
 def tracking_reward(s, mode):
-    """Weighted mean of how close the three errors are to zero, in [0, 1]."""
+    """Mean of how close the three errors are to zero, in [0, 1]."""
     p = s.parameters
     turn_scale = math.radians(p.heading_scale_deg if mode == HEADING else p.roll_scale_deg)
     if mode == ATTITUDE:
@@ -374,15 +372,14 @@ def tracking_reward(s, mode):
     else:
         climb_scale = p.load_factor_scale_g
     turn, climb = closeness(s.info.turn_error_rad / turn_scale), closeness(s.info.climb_error / climb_scale)
-    speed = closeness(s.info.speed_error_mps / p.speed_scale_mps)
-    return TURN_WEIGHT * turn + CLIMB_WEIGHT * climb + SPEED_WEIGHT * speed
+    return (turn + climb + closeness(s.info.speed_error_mps / p.speed_scale_mps)) / 3.0
 
 
 def closeness(error):
     """Weighted mean of four Gaussians, each five times as wide as the one before, of an error over its scale."""
     square = error * error
-    narrow = 2.0 * math.exp(-square) + math.exp(-square / 25.0) + math.exp(-square / 625.0)
-    return (narrow + 4.0 * math.exp(-square / 15_625.0)) / 8.0
+    narrow = math.exp(-square) + math.exp(-square / 25.0) + math.exp(-square / 625.0)
+    return (narrow + 4.0 * math.exp(-square / 15_625.0)) / 7.0
 
 
 def fate(s):
