@@ -10,7 +10,7 @@ rewards, networks and numbers are not public: all of them are ours here.
   which every learner starts. The inner loop is the law with which the scripts point.
 * The league is `palaestra_baselines.common.league`: scripts in a share of the lanes, the generations before in the
   others.
-* ``--learner es`` (default) is the evolution strategy of `palaestra_baselines.common.evolution` on a small perceptron:
+* ``--learner es`` (default) is the evolution strategy of `palaestra_baselines.common.evolution` on a linear policy:
   it explores by weights that stay the same through a match. ``--learner ppo`` is Stable-Baselines3's PPO, as in the
   paper, which explores anew in each decision; it flies red.
 * The evolution strategy maximises health dealt less health lost, and one for an end by rule, over a minute; PPO gets
@@ -99,18 +99,17 @@ class Args(LeagueArgs):
     anchor_options: tuple[str, ...] = ("blue_commands=stick",)
     training_options: tuple[str, ...] = ("duration_s=60",)
     anchors: tuple[str, ...] = ("pure_pursuit", "lag_pursuit", "lead_pursuit", "expert")
-    total_steps: int = 60_000_000
+    total_steps: int = 40_000_000
     evaluations: int = 5
-    hidden: tuple[int, ...] = (16,)
     directory: Path = Path("runs/ucav_hierarchy")
     learner: Literal["es", "ppo"] = "es"
     seen: tuple[str, ...] = SEEN
     action_scales: tuple[float, ...] = (1.0, 0.4, 0.4, 0.15)
-    pairs: int = 64
+    pairs: int = 48
     anchor_share: float = 0.75
     trials: int = 8
-    sigma: float = 0.06
-    learning_rate: tuple[float, float] = (0.012, 0.003)
+    sigma: float = 0.05
+    learning_rate: tuple[float, float] = (0.01, 0.002)
     lanes: int = 128
     rollout: int = 128
     minibatches: int = 8
@@ -239,7 +238,7 @@ class EvolutionLearner:
                 made.append(Arena(sim, roster, own, other, players, per_member))
         return made
 
-    def train(self, opponents: Opponents, generation: int, decisions: int) -> int:
+    def train(self, opponents: Opponents, generation: int, decisions: int, report: Callable[[int], None]) -> int:
         """See `palaestra_baselines.common.league.Learner`."""
         args, played, update = self.args, 0, 0
         rng = np.random.default_rng([args.seed, generation])
@@ -252,13 +251,14 @@ class EvolutionLearner:
             returns = np.concatenate([returns for returns, _ in parts], axis=1).mean(axis=1)
             self.search.learn(members, returns, args.rate(generation, played / decisions))
             update += 1
+            report(played)
         for arena in arenas:
             arena.sim.close()
         return played
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The policy of the mean weights."""
-        return self.shape.arrays(self.search.mean)
+        """The policy of the averaged weights."""
+        return self.shape.arrays(self.search.average)
 
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint."""
@@ -313,7 +313,7 @@ class PpoLearner:
         self.model = make_ppo(args, "MlpPolicy", self.lanes, log_std_init=float(np.log(args.std)))
         self.steps = 0
 
-    def train(self, opponents: Opponents, generation: int, decisions: int) -> int:
+    def train(self, opponents: Opponents, generation: int, decisions: int, report: Callable[[int], None]) -> int:
         """See `palaestra_baselines.common.league.Learner`."""
         args, played = self.args, 0
         self.lanes.begin(opponents, (args.seed << 32) + (generation << 20))
@@ -324,6 +324,7 @@ class PpoLearner:
             self.model.learn(args.lanes * args.rollout)
             played += args.lanes * args.rollout
             self.steps += args.lanes * args.rollout
+            report(played)
         return played
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -32,7 +32,7 @@ from palaestra_baselines.ucav_hierarchy import METHOD, Args
 
 ENV_ID = Args().env_id
 STEPS, GENERATIONS = Args().total_steps, Args().evaluations
-EQUAL = 2
+EQUAL = 3
 ARM_STEPS = EQUAL * STEPS // GENERATIONS
 TEST_MATCHES = 512
 JSBSIM_MATCHES = 64

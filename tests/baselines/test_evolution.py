@@ -65,6 +65,17 @@ def test_a_restored_search_goes_on_as_the_one_that_was_saved():
     for one in (search, other):
         one.learn(members, np.arange(6.0)[::-1].copy(), 0.1)
     np.testing.assert_array_equal(search.mean, other.mean)
+    np.testing.assert_array_equal(search.average, other.average)
+
+
+def test_the_policy_is_a_decaying_mean_of_the_weights():
+    search = Evolution(np.zeros(1))
+    members = np.array([[0.1], [-0.1]])
+    means = []
+    for _ in range(2):
+        search.learn(members + search.mean, np.array([1.0, 0.0]), 0.1)
+        means.append(search.mean[0])
+    assert search.average[0] == pytest.approx(0.05 * means[1] + 0.95 * 0.05 * means[0])
 
 
 # -- perceptrons -------------------------------------------------------------------------------------------------------

@@ -158,8 +158,13 @@ def test_arguments_that_cannot_be_are_refused(tmp_path: Path, options: dict[str,
 
 
 @pytest.mark.check
-def test_a_league_of_battles_learns_resumes_to_the_same_bytes_and_its_policy_plays(tmp_path: Path):
-    whole, halves = whole_and_resumed(ucav_hierarchy, SMALL, tmp_path)
+@pytest.mark.parametrize("more", [{}, {"draw": "pfsp", "total_steps": 300}])
+def test_a_league_of_battles_learns_resumes_to_the_same_bytes_and_its_policy_plays(
+    tmp_path: Path, more: dict[str, Any]
+):
+    """Also one whose generations are shorter than an update."""
+    whole, halves = whole_and_resumed(ucav_hierarchy, dataclasses.replace(SMALL, **more), tmp_path, stop_at=4)
+    assert len(whole.log) == 4
     assert_same_run(whole, halves)
     folders = [tmp_path / half / "seed_0" for half in ("whole", "halves")]
     assert len({(folder / "league.csv").read_bytes() for folder in folders}) == 1

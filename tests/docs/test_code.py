@@ -38,6 +38,8 @@ SHORTER = {
     "model.learn(400_000)": "model.learn(6_400)",
     "model.learn(150_000)": "model.learn(4_096)",
     "train ucav_pursuit": "train ucav_pursuit --matches 2 --total-steps 4096",
+    "ucav_hierarchy --seed 1": "ucav_hierarchy --total-steps 2000 --matches 2 --pairs 1 --evaluations 1 --seed 1",
+    "--total-steps 400000": "--total-steps 400 --matches 2 --pairs 1 --evaluations 1",
     "model.learn(100_000)": "model.learn(4_096)",
     "hunter.learn(50_000)": "hunter.learn(512)",
     "model.learn(40_000, ": "model.learn(8_192, ",

@@ -22,6 +22,10 @@ from palaestra_baselines.common.policy_file import Layers
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.99, 1e-8
 """Of Adam (Kingma and Ba, arXiv 1412.6980)."""
+AVERAGE_DECAY = 0.95
+"""Of the averaged weights, an update."""
+VECTORS = ("mean", "average", "first", "second")
+"""What a checkpoint holds of an `Evolution`, beside the number of updates."""
 
 
 @dataclass
@@ -30,18 +34,21 @@ class Evolution:
 
     Attributes:
         mean: The weights float64 [P].
+        average: Their decaying mean [P]: the policy, with less of the noise of single updates.
         first: Decaying mean of the gradients [P].
         second: Decaying mean of their squares [P].
         updates: Steps so far.
     """
 
     mean: np.ndarray
+    average: np.ndarray = field(init=False)
     first: np.ndarray = field(init=False)
     second: np.ndarray = field(init=False)
     updates: int = 0
 
     def __post_init__(self) -> None:
-        """Starts Adam."""
+        """Starts Adam and the average."""
+        self.average = self.mean.copy()
         self.first, self.second = np.zeros_like(self.mean), np.zeros_like(self.mean)
 
     def draw(self, rng: np.random.Generator, pairs: int, sigma: float) -> np.ndarray:
@@ -67,14 +74,15 @@ class Evolution:
         first = self.first / (1.0 - FIRST_DECAY**self.updates)
         second = self.second / (1.0 - SECOND_DECAY**self.updates)
         self.mean = self.mean + rate * first / (np.sqrt(second) + TINY)
+        self.average = AVERAGE_DECAY * self.average + (1.0 - AVERAGE_DECAY) * self.mean
 
     def state(self) -> dict[str, Any]:
         """Contents for a checkpoint."""
-        return {"mean": self.mean, "first": self.first, "second": self.second, "updates": self.updates}
+        return {name: getattr(self, name) for name in (*VECTORS, "updates")}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what `state` returned."""
-        self.mean, self.first, self.second = (np.array(state[name]) for name in ("mean", "first", "second"))
+        self.mean, self.average, self.first, self.second = (np.array(state[name]) for name in VECTORS)
         self.updates = int(state["updates"])
 
 

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from palaestra import registry
+from palaestra.cli.progress_bar import Progress
 from palaestra.core.run.opponents import load_policy, player_name
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import evaluate
@@ -123,8 +124,8 @@ class LeagueArgs(RunArgs):
 class Learner(Protocol):
     """What trains in a league."""
 
-    def train(self, opponents: Opponents, generation: int, decisions: int) -> int:
-        """Trains for at least so many decisions, and returns how many they were."""
+    def train(self, opponents: Opponents, generation: int, decisions: int, report: Callable[[int], None]) -> int:
+        """Trains for at least so many decisions, and returns how many they were; ``report`` hears of them meanwhile."""
         ...
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -338,6 +339,11 @@ class League:
             self.pools[team].matches, self.pools[team].points = counts["matches"], counts["points"]
 
 
+def show(progress: Progress, steps: int, more: int) -> None:
+    """Shows the decisions of the generations before and of this one."""
+    progress.update(min(steps + more, progress.total))
+
+
 def name_of(generation: int) -> str:
     """Name of a generation among the players."""
     return f"generation_{generation}"
@@ -366,13 +372,16 @@ def train_league(
                 learner.restore(folder.before["learner"])
                 league.restore(folder.before["league"])
                 accepted_state, cpu_s = folder.before["accepted"], folder.before["cpu_s"]
-        while generation <= args.evaluations and not folder.is_finished:
+        while generation <= args.evaluations:
             began_s = time.process_time()
             if generation:
                 if league.refused:
                     learner.restore(accepted_state)
                 due = generation * args.total_steps // args.evaluations
-                steps += learner.train(league.opponents(), generation, max(due - steps, 1))
+                report = partial(show, folder.progress, steps)
+                steps += learner.train(league.opponents(), generation, max(due - steps, 1), report)
+                if generation < args.evaluations:  # one update may be longer than what is left: more is to come
+                    steps = min(steps, args.total_steps - 1)
             cpu_s += time.process_time() - began_s
             folder.begin()
             for path in (league.file(generation), args.folder / WEIGHTS):
@@ -390,7 +399,7 @@ def train_league(
             folder.record(row, saved)
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
             folder.progress.say(f"generation {generation}, {steps} decisions: {shown}")
-            folder.progress.update(min(steps, args.total_steps))
+            show(folder.progress, steps, 0)
             generation += 1
     last = folder.rows[-1]
     return Report(args.folder / WEIGHTS, int(last["steps"]), len(folder.rows) - 1, last["cpu_s"], folder.rows)
