@@ -32,14 +32,14 @@ from palaestra_baselines.ucav_hierarchy import METHOD, Args
 
 ENV_ID = Args().env_id
 STEPS, GENERATIONS = Args().total_steps, Args().evaluations
-EQUAL = 3
+EQUAL = 1
 ARM_STEPS = EQUAL * STEPS // GENERATIONS
 TEST_MATCHES = 512
 JSBSIM_MATCHES = 64
 """JSBSim itself flies a twenty-fifth as fast."""
 SHAPING = ("posture_weight=1.0", "altitude_weight=1.0", "energy_weight=0.2", "aim_weight=2.0")
 """Of ``palaestra/UcavDogfight-v2``: PPO's training alone has it."""
-ARM: dict[str, Any] = {"total_steps": ARM_STEPS, "evaluations": 4}
+ARM: dict[str, Any] = {"total_steps": ARM_STEPS, "evaluations": 2}
 PPO: dict[str, Any] = {
     **ARM,
     "learner": "ppo",
