@@ -61,7 +61,7 @@ def test_only_ends_by_rule_are_won_or_lost(tmp_path: Path, monkeypatch: pytest.M
     results["outcome"], results["end_reason"] = [1, 1, -1, -1, 0], [2, 1, 1, 3, 2]
     monkeypatch.setattr(league_module, "evaluate", lambda *_, **__: type("Table", (), {"results": results}))
     league = League(dataclasses.replace(SMALL, directory=tmp_path), "league")
-    league._play(("a", "b"), ("a", "b"), {}, lambda _: None)
+    league.play_pair(("a", "b"), ("a", "b"), {}, lambda _: None)
     assert league.records == {("a", "b"): Record(5, 1, 1)}
 
 
@@ -111,7 +111,7 @@ def test_a_generation_that_loses_too_much_on_an_anchor_is_refused(
         generation = int(names[0].removeprefix("generation_"))
         league.records[names] = Record(100, shares[generation] if names[1] == "nearest" else 50, 0)
 
-    monkeypatch.setattr(league, "_play", played)
+    monkeypatch.setattr(league, "play_pair", played)
     league.judge(0)
     assert league.opponents() == Opponents(SMALL.anchors, 0.5, {})
     league.judge(1)

@@ -256,9 +256,9 @@ class League:
         name, args = name_of(generation), self.args
         file = str(self.file(generation))
         for anchor in args.anchors:
-            self._play((name, anchor), (file, anchor), args.anchor_rules, report)
+            self.play_pair((name, anchor), (file, anchor), args.anchor_rules, report)
         for earlier in range(generation):
-            self._play((name, name_of(earlier)), (file, str(self.file(earlier))), args.rules, report)
+            self.play_pair((name, name_of(earlier)), (file, str(self.file(earlier))), args.rules, report)
         fallen = [anchor for anchor in args.anchors if self._fall(generation, anchor) > args.drop]
         self.refused = generation > 0 and bool(fallen)
         if not self.refused:
@@ -278,9 +278,10 @@ class League:
             for pool in self.pools.values():
                 pool.add(self.file(generation))
 
-    def _play(
+    def play_pair(
         self, names: tuple[str, str], players: tuple[str, str], rules: Mapping[str, Any], report: Callable[[str], None]
     ) -> None:
+        """Plays the matches of two players and notes how many a rule ended for the first and for the second."""
         args = self.args
         lanes = min(256, max(args.matches // 2, 1))
         options: dict[str, Any] = {"matches": args.matches, "num_envs": lanes, "seed": EVALUATION_SEED, **rules}
