@@ -1,12 +1,12 @@
 """Hierarchical pilots by fictitious self-play: ``python benchmarks/learn.py ucav_league``.
 
-Five ways to train: the league of evolution strategies; and, for as many seconds of flight as its first `EQUAL`
-generations, the same against scripts alone, PPO over aim commands against scripts alone and against its last self
-alone, and flat PPO with stick and throttle in a league. Every generation is played against four scripts that fly the
-stick. Then:
+Five ways to train: the league of evolution strategies; and, for as many seconds of flight as some of its generations
+(`EQUAL`), the same against scripts alone, PPO over aim commands against scripts alone and against its last self alone,
+and flat PPO with stick and throttle in a league. Every generation is played against four scripts that fly the stick.
+The league has all seeds, the other ways have `ARM_SEEDS`. Then:
 
 ``results``  paid wins and losses of last generations against scripts, and of the league's against the other ways (also
-             of that after `EQUAL` generations) and under other rules, starts and engines; two players that learn
+             of that of as many seconds of flight) and under other rules, starts and engines; two players that learn
              nothing stand beside: zeros (pure pursuit at corner speed) and ``expert``
 ``matrix``   all generations of a league against each other
 ``best``     what a new policy gains that trains against a generation alone, frozen
@@ -32,30 +32,40 @@ from palaestra_baselines.ucav_hierarchy import METHOD, Args
 
 ENV_ID = Args().env_id
 STEPS, GENERATIONS = Args().total_steps, Args().evaluations
-EQUAL = 1
-ARM_STEPS = EQUAL * STEPS // GENERATIONS
+ARM_SEEDS = 1
 TEST_MATCHES = 512
 JSBSIM_MATCHES = 64
 """JSBSim itself flies a twenty-fifth as fast."""
 SHAPING = ("posture_weight=1.0", "altitude_weight=1.0", "energy_weight=0.2", "aim_weight=2.0")
 """Of ``palaestra/UcavDogfight-v2``: PPO's training alone has it."""
-ARM: dict[str, Any] = {"total_steps": ARM_STEPS, "evaluations": 2}
+LEAGUE_ARM, SCRIPTS, PPO_SCRIPTS, PPO_SELF, FLAT = "league", "scripts", "ppo_scripts", "ppo_self", "flat"
+EQUAL = {SCRIPTS: 3, PPO_SCRIPTS: 1, PPO_SELF: 1, FLAT: 1}
+"""Generations of the league that fly as long as the other ways."""
 PPO: dict[str, Any] = {
-    **ARM,
     "learner": "ppo",
     "training_options": SHAPING,
     "learning_rate": (5e-4, 2e-4),
     "hidden": (64, 64),
+    "total_steps": STEPS // GENERATIONS,
+    "evaluations": 2,
 }
-LEAGUE_ARM, SCRIPTS, PPO_SCRIPTS, PPO_SELF, FLAT = "league", "scripts", "ppo_scripts", "ppo_self", "flat"
 ARMS: dict[str, tuple[str, dict[str, Any]]] = {
     LEAGUE_ARM: ("evolution, league", {}),
-    SCRIPTS: ("evolution, scripts", {**ARM, "anchor_share": 1.0}),
+    SCRIPTS: (
+        "evolution, scripts",
+        {"anchor_share": 1.0, "total_steps": EQUAL[SCRIPTS] * STEPS // GENERATIONS, "evaluations": EQUAL[SCRIPTS]},
+    ),
     PPO_SCRIPTS: ("PPO, scripts", {**PPO, "anchor_share": 1.0}),
     PPO_SELF: ("PPO, last self", {**PPO, "anchor_share": 0.0, "draw": "latest", "latest_share": 1.0}),
     FLAT: (
         "PPO, stick",
-        {**PPO, "options": ("commands=stick",), "anchor_options": (), "std": 0.5, "total_steps": 2 * ARM_STEPS},
+        {
+            **PPO,
+            "options": ("commands=stick",),
+            "anchor_options": (),
+            "std": 0.5,
+            "total_steps": 2 * STEPS // GENERATIONS,
+        },
     ),
 }
 """Title in pictures and arguments of each way; the stick decides twice as often as aim commands."""
@@ -78,7 +88,8 @@ def league_figure(args: FigureArgs) -> None:
     shared: dict[str, Any] = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = {
         arm: [
-            Args(seed=seed, directory=args.runs / "ucav_league" / arm, **shared, **given) for seed in range(args.seeds)
+            Args(seed=seed, directory=args.runs / "ucav_league" / arm, **shared, **given)
+            for seed in range(args.seeds if arm == LEAGUE_ARM else min(args.seeds, ARM_SEEDS))
         ]
         for arm, (_, given) in ARMS.items()
     }
@@ -190,11 +201,11 @@ def result_rows(runs: Mapping[str, Sequence[Args]]) -> Iterator[dict[str, Any]]:
                 yield {"player": arm, "seed": seed, "opponent": anchor, "test": "", **paid(file, anchor, **rules)}
     for seed, file in enumerate(last[LEAGUE_ARM]):
         own = {"player": LEAGUE_ARM, "seed": seed}
-        equal = str(runs[LEAGUE_ARM][seed].folder / f"generation_{EQUAL}.safetensors")
         for arm, files in last.items():
             if arm == LEAGUE_ARM or seed >= len(files):
                 continue
             rules = Args().anchor_rules if arm == FLAT else Args().rules
+            equal = str(runs[LEAGUE_ARM][seed].folder / f"generation_{EQUAL[arm]}.safetensors")
             for test, player in (("equal frames", equal), ("last generation", file)):
                 yield {**own, "opponent": arm, "test": test, **paid(player, files[seed], **rules)}
         for test, rules in AGAINST.items():

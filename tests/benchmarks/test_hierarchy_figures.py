@@ -15,7 +15,7 @@ import learn
 from learning import hierarchy_figures
 from learning.drawing import read_table
 from learning.figures import FigureArgs
-from learning.hierarchy_figures import AGAINST, ARMS, LEAGUE_ARM
+from learning.hierarchy_figures import AGAINST, ARM_SEEDS, ARMS, EQUAL, LEAGUE_ARM
 from palaestra_baselines import ucav_hierarchy
 from palaestra_baselines.ucav_hierarchy import Args
 
@@ -38,17 +38,17 @@ def test_the_ways_are_trained_once_tested_and_installed(
 ):
     for arm, (title, given) in ARMS.items():
         monkeypatch.setitem(ARMS, arm, (title, {**given, **SMALL}))
-    for name, value in (("TEST_MATCHES", 2), ("JSBSIM_MATCHES", 2), ("GENERATIONS", 2), ("EQUAL", 1)):
+    for name, value in (("TEST_MATCHES", 2), ("JSBSIM_MATCHES", 2), ("GENERATIONS", 2), ("STEPS", 128)):
         monkeypatch.setattr(hierarchy_figures, name, value)
-    monkeypatch.setattr(hierarchy_figures, "STEPS", 128)
+    monkeypatch.setattr(hierarchy_figures, "EQUAL", dict.fromkeys(EQUAL, 1))
     hierarchy_figures.league_figure(figure_args)
     first = capsys.readouterr().out
     for name in ("ucav_league", "ucav_league_matrix"):
         assert (figure_args.figures / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     rows = read_table(figure_args.figures / "ucav_league_results.csv")
     anchors, seeds = len(Args().anchors), figure_args.seeds
-    of_each_seed = len(ARMS) * anchors + 2 * (len(ARMS) - 1) + len(AGAINST) + 2
-    assert len(rows) == 2 * anchors + seeds * of_each_seed
+    others = (len(ARMS) - 1) * min(seeds, ARM_SEEDS)
+    assert len(rows) == 2 * anchors + seeds * (anchors + len(AGAINST) + 2) + others * (anchors + 2)
     assert len(read_table(figure_args.figures / "ucav_league_best.csv")) == 2 * seeds
     assert (figure_args.assets / "weights" / "ucav_hierarchy.safetensors").is_file()
     monkeypatch.setattr(ucav_hierarchy, "train", lambda *_: pytest.fail("it trained again"))
