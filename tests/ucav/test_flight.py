@@ -44,13 +44,13 @@ def flown(sim: Any, steps: int = 20) -> bytes:
 # ------------------------------------------------------------------------------------------------------------- engines
 
 
-@pytest.mark.parametrize("name", ["UcavTrack", "UcavPursuit", "UcavDogfight", "UcavDogfight-Contest"])
+@pytest.mark.parametrize("name", ["UcavTrack-v3", "UcavPursuit-v2", "UcavDogfight-v2", "UcavDogfight-Contest-v2"])
 def test_an_engine_is_a_keyword_of_every_id(name):
-    own = make_game(f"palaestra/{name}-v2")[0]
+    own = make_game(f"palaestra/{name}")[0]
     assert own.physics is None
     assert own.advance is not None
     installed = {"engine": "jsbsim", "airframe": "f16-jsbsim", "planet": "wgs84"}
-    other = make_game(f"palaestra/{name}-v2", **installed)[0]
+    other = make_game(f"palaestra/{name}", **installed)[0]
     assert other.physics_options == {"physics_hz": 60, "frames": 6, "airframe": "f16-jsbsim", "planet": "wgs84"}
 
 
