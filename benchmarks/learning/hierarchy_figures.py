@@ -3,7 +3,7 @@
 Five ways to train: the league of evolution strategies; and, for as many seconds of flight as some of its generations
 (`EQUAL`), the same against scripts alone, PPO over aim commands against scripts alone and against its last self alone,
 and flat PPO with stick and throttle in a league. Every generation is played against four scripts that fly the stick.
-The league has all seeds, the other ways have `ARM_SEEDS`. Then:
+Then:
 
 ``results``  paid wins and losses of last generations against scripts, and of the league's against the other ways (also
              of that of as many seconds of flight) and under other rules, starts and engines; two players that learn
@@ -32,15 +32,16 @@ from palaestra_baselines.ucav_hierarchy import METHOD, Args
 
 ENV_ID = Args().env_id
 STEPS, GENERATIONS = Args().total_steps, Args().evaluations
-ARM_SEEDS = 1
 TEST_MATCHES = 512
 JSBSIM_MATCHES = 64
 """JSBSim itself flies a twenty-fifth as fast."""
 SHAPING = ("posture_weight=1.0", "altitude_weight=1.0", "energy_weight=0.2", "aim_weight=2.0")
 """Of ``palaestra/UcavDogfight-v2``: PPO's training alone has it."""
 LEAGUE_ARM, SCRIPTS, PPO_SCRIPTS, PPO_SELF, FLAT = "league", "scripts", "ppo_scripts", "ppo_self", "flat"
-EQUAL = {SCRIPTS: 3, PPO_SCRIPTS: 1, PPO_SELF: 1, FLAT: 1}
+EQUAL = {SCRIPTS: GENERATIONS, PPO_SCRIPTS: 1, PPO_SELF: 1, FLAT: 1}
 """Generations of the league that fly as long as the other ways."""
+AIM_HZ, STICK_HZ = 5, 10
+"""Decisions a second of flight."""
 PPO: dict[str, Any] = {
     "learner": "ppo",
     "training_options": SHAPING,
@@ -64,11 +65,11 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {
             "options": ("commands=stick",),
             "anchor_options": (),
             "std": 0.5,
-            "total_steps": 2 * STEPS // GENERATIONS,
+            "total_steps": STICK_HZ * STEPS // (AIM_HZ * GENERATIONS),
         },
     ),
 }
-"""Title in pictures and arguments of each way; the stick decides twice as often as aim commands."""
+"""Title in pictures and arguments of each way."""
 BARS = {"pure_pursuit": 0.95, "lead_pursuit": 0.75, "expert": 0.65}
 """Least share of paid wins of the last generation of a league."""
 AGAINST: dict[str, dict[str, Any]] = {
@@ -89,7 +90,7 @@ def league_figure(args: FigureArgs) -> None:
     runs = {
         arm: [
             Args(seed=seed, directory=args.runs / "ucav_league" / arm, **shared, **given)
-            for seed in range(args.seeds if arm == LEAGUE_ARM else min(args.seeds, ARM_SEEDS))
+            for seed in range(args.seeds)
         ]
         for arm, (_, given) in ARMS.items()
     }
@@ -110,11 +111,11 @@ def league_figure(args: FigureArgs) -> None:
 
 
 def draw_league(folder: Path) -> None:
-    """Draws paid wins against scripts, and Elo, over generations."""
+    """Draws paid wins against scripts, and Elo, over hours of flight."""
     table = folder / "ucav_league.csv"
     runs = drawing.group_runs(drawing.read_table(table), "arm")
     panels = [
-        drawing.Panel(title, label, by_arm(runs, column), x_label="generation", is_share=column != "elo")
+        drawing.Panel(title, label, by_arm(runs, column), x_label="hours of flight", is_share=column != "elo")
         for title, label, column in (
             ("against expert", "paid wins", "won_expert"),
             ("against lead_pursuit", "paid wins", "won_lead_pursuit"),
@@ -126,8 +127,13 @@ def draw_league(folder: Path) -> None:
 
 
 def by_arm(runs: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Curves of a column over generations by the title of the way."""
-    return {ARMS[arm][0]: drawing.curve_over_seeds(made, column, x="generation") for arm, made in runs.items()}
+    """Curves of a column over hours of flight by the title of the way."""
+    curves = {}
+    for arm, made in runs.items():
+        curve = drawing.curve_over_seeds(made, column)
+        decisions_per_hour = 3600 * (STICK_HZ if arm == FLAT else AIM_HZ)
+        curves[ARMS[arm][0]] = curve._replace(x=curve.x / decisions_per_hour)
+    return curves
 
 
 def matrix_rows(run: Args) -> Iterator[dict[str, Any]]:
