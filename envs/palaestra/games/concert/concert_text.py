@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from palaestra.game import AgentView, Role, TextSpace
-from palaestra.games.concert.adjudication import OK, RESULTS
-from palaestra.games.concert.concert_map import NOBODY, Names, World
-from palaestra.games.concert.concert_orders import BUILD_ARMY, MOVE, ROOM, Board, order_number, power_of
-from palaestra.games.concert.concert_phases import ADJUSTMENTS, PHASES, RETREATS, SEASONS
-from palaestra.games.concert.concert_position import Position, last_orders, last_phase, position_of_lane
-from palaestra.games.concert.order_grammar import LETTERS, WAIVE, order_text, unit_text
+from palaestra.games.concert.concert_map import NOBODY, Names
+from palaestra.games.concert.concert_orders import BUILD_ARMY, MOVE, ROOM, Board, order_number
+from palaestra.games.concert.concert_phases import ADJUSTMENTS, RETREATS
+from palaestra.games.concert.concert_position import Position, heading, last_lines, position_lines, position_of_lane
+from palaestra.games.concert.order_grammar import LETTERS, WAIVE, order_text
 from palaestra.games.concert.order_reader import CLOSED, OPENED, OrderReader, Slot
 
 LONGEST_TEXT = 2**20
@@ -190,48 +189,3 @@ class ConcertCodec:
                 for p, number in zip(provinces, given, strict=False)
             ]
             yield f"You have ordered {'; '.join(texts)}."
-
-
-# ----------------------------------------------------------------------------------------------------- parts of a text
-
-
-def heading(position: Position) -> str:
-    """Season, year and phase."""
-    return f"{SEASONS[position.season]} {position.year}, {PHASES[position.phase]}"
-
-
-def position_lines(world: World, names: Names, position: Position) -> Iterator[str]:
-    """Centres and units of all powers."""
-    yield "centres:"
-    for power, name in enumerate((*names.powers, "nobody")):
-        owner = power if power < world.powers else NOBODY
-        keys = [names.provinces[world.centre_province[c]] for c in np.flatnonzero(position.owners == owner)]
-        if keys:
-            yield f"{name} {len(keys)}: {' '.join(keys)}"
-    yield "units:"
-    yield from unit_lines(world, names, position.units)
-    if position.dislodged.any():
-        yield "dislodged:"
-        yield from unit_lines(world, names, position.dislodged)
-
-
-def unit_lines(world: World, names: Names, units: np.ndarray) -> Iterator[str]:
-    """A line of units for each power that has some."""
-    provinces = np.flatnonzero(units).tolist()
-    for power, name in enumerate(names.powers):
-        texts = [unit_text(world, names, units[p], p) for p in provinces if power_of(units[p]) == power]
-        if texts:
-            yield f"{name}: {', '.join(texts)}"
-
-
-def last_lines(world: World, names: Names, position: Position) -> Iterator[str]:
-    """The last orders, a line for each power; results other than ``ok`` in brackets."""
-    by_power = dict[str, list[str]]()
-    for order in last_orders(world, names, position):
-        name = names.powers[order.power] if order.power != NOBODY else "removed"
-        result = "" if order.result == OK else f" ({RESULTS[order.result]})"
-        by_power.setdefault(name, []).append(f"{order.text}{result}")
-    if by_power:
-        yield f"last {PHASES[last_phase(world, position)]}:"
-        for name, texts in by_power.items():
-            yield f"{name}: {'; '.join(texts)}"
