@@ -14,7 +14,16 @@ import numpy as np
 
 from palaestra.core.contract.worlds import read_only
 from palaestra.core.files import FileError
-from palaestra.games.concert.map_borders import army_borders, fleet_borders, fleet_location
+from palaestra.games.concert.map_borders import (
+    FAR,
+    army_borders,
+    by_province,
+    fewest_steps,
+    fleet_borders,
+    fleet_location,
+    fleet_steps,
+    neighbours,
+)
 from palaestra.games.concert.map_format import (
     COAST,
     INLAND,
@@ -29,6 +38,7 @@ from palaestra.games.concert.map_format import (
 )
 
 __all__ = ["ARMY", "COAST", "FAR", "FLEET", "FORMS", "INLAND", "MAPS", "NOBODY", "SEA", "Names", "World", "load_map"]
+__all__ += ["read_map", "unit_code", "unit_form", "unit_location", "unit_power"]
 
 ARMY, FLEET = 0, 1
 """Forms of a unit. A fleet on the k-th split coast has the form FLEET + 1 + k."""
@@ -36,8 +46,6 @@ FORMS = 8
 """Unit codes of one form: the most powers."""
 NOBODY = -1
 """No power, no centre, no coast."""
-FAR = 127
-"""Steps to a place that cannot be reached."""
 MOST_LOCATIONS = 127
 """Locations are int8."""
 
@@ -328,32 +336,3 @@ def check_mirror(world: World, mirror: np.ndarray, locations: tuple[str, ...], u
         if (own != mirrored).any():
             place = np.argwhere(own != mirrored)[0, 0]
             raise ValueError(f"mirror: does not keep the {what} of {locations[place]}")
-
-
-def by_province(values: np.ndarray, province_of: np.ndarray) -> np.ndarray:
-    """The largest value of each province's locations, ``[L, ...]`` -> ``[P, ...]``; no value is below 0."""
-    largest = np.zeros((int(province_of.max()) + 1, *values.shape[1:]), values.dtype)
-    np.maximum.at(largest, province_of, values)
-    return largest
-
-
-def neighbours(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lists of neighbours in one array: the first member of each place, int16 ``[n + 1]``, and the members, int8."""
-    start = np.append(0, np.cumsum(edge.sum(axis=1, dtype=np.int64))).astype(np.int16)
-    return start, np.nonzero(edge)[1].astype(np.int8)
-
-
-def fewest_steps(edge: np.ndarray) -> np.ndarray:
-    """The length of a shortest path between two places, FAR without one, int8 ``[n, n]``."""
-    reached = np.eye(len(edge), dtype=bool)
-    steps = np.where(reached, 0, FAR).astype(np.int8)
-    for length in range(1, len(edge)):
-        grown = reached | (reached.astype(int) @ edge > 0)
-        steps[grown & ~reached] = length
-        reached = grown
-    return steps
-
-
-def fleet_steps(edge: np.ndarray, province_of: np.ndarray) -> np.ndarray:
-    """The fewest moves of a fleet from a location to any coast of a province, FAR without, int8 ``[L, P]``."""
-    return FAR - by_province(FAR - fewest_steps(edge).T, province_of).T
