@@ -247,6 +247,7 @@ def test_arrays_have_the_types_that_rules_are_compiled_for() -> None:
     for name, value in STANDARD._asdict().items():
         if isinstance(value, np.ndarray):
             assert value.dtype.str == small.get(name, "|u1" if name in flags else "|i1"), name
+            assert value.flags.c_contiguous, name
 
 
 def test_an_unknown_map_is_refused_with_the_near_one() -> None:

@@ -103,4 +103,4 @@ def fewest_steps(edge: np.ndarray) -> np.ndarray:
 
 def fleet_steps(edge: np.ndarray, province_of: np.ndarray) -> np.ndarray:
     """The fewest moves of a fleet from a location to any coast of a province, FAR without, int8 ``[L, P]``."""
-    return FAR - by_province(FAR - fewest_steps(edge).T, province_of).T
+    return np.ascontiguousarray(FAR - by_province(FAR - fewest_steps(edge).T, province_of).T)
