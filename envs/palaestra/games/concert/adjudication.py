@@ -145,9 +145,9 @@ def goes_by_sea(board, a, i):
     if a.kind[i] == VIA and not world.army_edge[start, goal]:
         return 1
     is_meant = a.kind[i] == VIA
-    for f in range(a.count):
-        if board.rules == 0 and carries(a, f, i) and a.whose[f] == a.whose[i]:
-            is_meant = True
+    if board.rules == 0:
+        for f in range(a.count):
+            is_meant = is_meant or (carries(a, f, i) and a.whose[f] == a.whose[i])
     return 1 if is_meant and has_route(world, a, i, ANY_FLEET) else 0
 
 
