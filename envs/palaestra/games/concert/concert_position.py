@@ -182,9 +182,10 @@ def ordered_adjustments(world: World, names: Names, position: Position) -> Itera
 # ----------------------------------------------------------------------------------------------------------- in words
 
 
-def heading(position: Position) -> str:
-    """Season, year and phase."""
-    return f"{SEASONS[position.season]} {position.year}, {PHASES[position.phase]}"
+def heading(position: Position, is_over: bool = False) -> str:
+    """Season and year, and the phase while the match is running."""
+    when = f"{SEASONS[position.season]} {position.year}"
+    return when if is_over else f"{when}, {PHASES[position.phase]}"
 
 
 def position_lines(world: World, names: Names, position: Position) -> Iterator[str]:

@@ -78,8 +78,7 @@ class ConcertCodec:
         """
         position = position_of_lane(self._world, view.lane)
         reader = self._reader(view, position)
-        if reader.slots:
-            reader.read(action)
+        reader.read(action)
         if reader.errors and not self.total:
             more = f"; {len(reader.errors) - TOLD} more errors" if len(reader.errors) > TOLD else ""
             raise ValueError("; ".join(reader.errors[:TOLD]) + more)
@@ -96,6 +95,8 @@ class ConcertCodec:
     def encode_action(self, view: AgentView, action: Any) -> str:
         """Numbers of orders, or the place in the list, as a turn that `decode` reads: an order a line.
 
+        The turn is empty where all units hold, disband or are not built.
+
         Raises:
             ValueError: An order that may not be given, or two builds or removals in one place.
         """
@@ -109,11 +110,12 @@ class ConcertCodec:
         is_given = all(number in slot.ids for slot, number in zip(slots, numbers, strict=False))
         if not is_given or any(numbers[len(slots) :]):
             raise ValueError("an order that may not be given has no text")
+        if not any(numbers):
+            return ""
         turn = "\n".join(reader.text_of(slot, number) for slot, number in zip(slots, numbers, strict=False))
-        if slots:
-            reader.read(turn)
-            if reader.errors:
-                raise ValueError(reader.errors[0])
+        reader.read(turn)
+        if reader.errors:
+            raise ValueError(reader.errors[0])
         return turn
 
     def _place_of(self, reader: OrderReader, is_wrong: bool) -> int:
