@@ -2,12 +2,12 @@
 
 The rules are those of 2000 or 2023 as the Diplomacy Adjudicator Test Cases read them (L. B. Kruijff, DATC, "The Math of
 Adjudication", whose terms stand below). A unit has up to four questions: does it *move*, is its *support* given, is it
-*dislodged*, has it a *path* (by land, or by fleets that convoy it). Each is unknown at first. Strengths have a least and
-a greatest value, which follow from what is known; a question is answered when both give the same answer. This goes on
-until nothing changes. What is unknown then hangs on itself:
+*dislodged*, has it a *path* (by land, or by fleets that convoy it). Each is unknown at first. Strengths have a least
+and a greatest value, which follow from what is known; a question is answered when both give the same answer. This goes
+on until nothing changes. What is unknown then hangs on itself:
 
-1. A convoyed army whose attack decides whether its own convoy holds: if exactly one answer agrees with itself, that one;
-   else the army stays where it is and has no effect (Szykman's rule).
+1. A convoyed army whose attack decides whether its own convoy holds: if exactly one answer agrees with itself, that
+   one; else the army stays where it is and has no effect (Szykman's rule).
 2. Units that move in a ring: all move.
 3. Else one of the moves is supposed to succeed; it fails if that contradicts itself.
 
@@ -112,7 +112,7 @@ def match_orders(board, a):
             a.moves[i], a.has_path[i] = NO, NO
     for i in range(a.count):
         kind = a.kind[i]
-        if kind == SUPPORT_HOLD or kind == SUPPORT_MOVE or kind == CONVOY:
+        if kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
             match_order(a, i)
         else:
             a.supports[i] = NO
@@ -271,7 +271,7 @@ def move_answer(a, i):
 
 
 def support_answer(a, i):
-    """Whether a support is given: attacks of others cut it, from where it is directed only if they dislodge the unit."""
+    """Whether a support is given: others cut it, from where it is directed only if they dislodge the unit."""
     if a.is_dislodged[i] == YES:
         return NO
     answer = YES if a.is_dislodged[i] == NO else UNKNOWN

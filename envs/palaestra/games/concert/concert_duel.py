@@ -2,8 +2,7 @@
 
 ## Description
 
-TODO
-
+Todo:
 ## Action Space
 
 <!-- table: action -->
@@ -35,7 +34,6 @@ from typing import Any
 
 from palaestra.game import Game, Option, with_options
 from palaestra.games.concert.concert_rules import OPTIONS, last_year_option, make_game
-
 
 MAPS = ("duel", "duel20", "france_austria")
 

@@ -12,15 +12,14 @@ from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, R
 from palaestra.games.concert import adjudication
 from palaestra.games.concert.concert_map import MAPS, load_map
 from palaestra.games.concert.concert_orders import (
-    CONTESTED,
+    BITS,
     ROOM,
-    SEA,
     Board,
     board_of,
     convoy_goals,
+    count_of,
     fleets_at_sea,
     is_army_at_coast,
-    is_fleet,
     list_builds,
     list_moves,
     list_removals,
@@ -28,7 +27,6 @@ from palaestra.games.concert.concert_orders import (
     list_supported_convoys,
     location_of,
     number_of_orders,
-    power_of,
     without_fleet,
 )
 from palaestra.games.concert.concert_phases import (
@@ -37,8 +35,8 @@ from palaestra.games.concert.concert_phases import (
     PHASES,
     SEASONS,
     adjustment,
+    asked_power,
     asks,
-    can_build_at,
     go_on,
     is_first,
     resolve,
@@ -48,19 +46,13 @@ from palaestra.games.concert.concert_phases import (
 )
 from palaestra.games.concert.concert_scripts import NAMES, choose
 from palaestra.games.concert.concert_scripts import plan as plan_of_script
+from palaestra.games.concert.concert_sight import FEATURES, template_of, write_lane, write_own
 
-POWERS = 7
-"""Most powers that the numbers of a province have places for."""
-KIND, OWNER, BUILDS, REMOVES, LEFT, LEFT_OWNER, GROUND, CENTRE, EMPTY, HOME = 0, 3, 11, 12, 13, 16, 24, 27, 36, 37
-FEATURES = 38
-"""Numbers of a location, and the first of each group: kind of unit (army, fleet, none), its power (or none), whether
-the centre may be built in, whether a unit may have to go, the same of a dislodged unit, ground (inland, coast, sea),
-owner of the centre (powers, nobody, no centre), whether a battle left it empty, whether it is a home centre."""
 FIRST_YEAR, FARTHEST_YEAR = 1, 9999
 SCORES = ("squares", "draw_size", "centres")
 PARAMETERS = (
     Parameter(
-        "quiet_years", 5, 1, 1000, "1", "autumns in a row without a new owner of a centre after which it is a stalemate",
+        "quiet_years", 5, 1, 1000, "1", "autumns in a row without a new owner of a centre that make a stalemate",
         whole=True,
     ),
 )  # fmt: skip
@@ -136,25 +128,28 @@ def legal_phase(s, board, mask):
     world, fleets = board.map, fleets_at_sea(s, board)
     s.info.left_out = 0
     for power in range(world.powers):
-        j = 0
-        if s.phase == ADJUSTMENTS:
-            j = s.due[power]
-            for k in range(j):
-                list_adjustments(s, board, power, mask.power[power].orders[k])
-        else:
-            for k in range(world.provinces):
-                p = world.ranked[power, k]
-                if asks(s, world, power, p):
-                    list_first(s, board, p, fleets, mask.power[power].orders[j])
-                    j += 1
-        while j < board.slots:
+        for j in range(s.due[power], board.slots):
             listing = mask.power[power].orders[j]
             listing.count, listing.ids[0] = 1, 0
-            j += 1
+        if s.phase == ADJUSTMENTS:
+            for j in range(s.due[power]):
+                list_adjustments(s, board, power, mask.power[power].orders[j])
+    if s.phase == ADJUSTMENTS:
+        return
+    for row in range(board.orders):
+        counters = 0
+        for k in range(world.provinces):
+            p = world.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
+                list_first(s, board, p, fleets, mask.power[power].orders[count_of(counters, power)])
+                counters += 1 << (BITS * power)
     if s.phase == MOVES and fleets != 0:
         for other in range(world.provinces):
-            if is_army_at_coast(s, board, other) and convoy_goals(board, other, fleets) != 0:
-                list_supports(s, board, other, fleets, mask)
+            if is_army_at_coast(s, board, other):
+                goals = convoy_goals(board, other, fleets)
+                if goals != 0:
+                    list_supports(s, board, other, goals, fleets, mask)
 
 
 def list_adjustments(s, board, power, listing):
@@ -173,21 +168,22 @@ def list_first(s, board, p, fleets, listing):
         list_retreats(s, board, p, listing)
 
 
-def list_supports(s, board, other, fleets, mask):
+def list_supports(s, board, other, goals, fleets, mask):
     """Supports, by all other units, of an army where it can go by convoy alone."""
     world = board.map
-    goals = convoy_goals(board, other, fleets)
-    for power in range(world.powers):
-        j = 0
+    for row in range(board.orders):
+        counters = 0
         for k in range(world.provinces):
-            p = world.ranked[power, k]
-            if asks(s, world, power, p):
+            p = world.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
                 if p != other:
                     here = goals
-                    if world.ground[p] == SEA:
+                    if board.sea_number[p] >= 0:
                         here = convoy_goals(board, other, without_fleet(board, p, fleets))
-                    list_supported_convoys(s, board, p, other, here, mask.power[power].orders[j])
-                j += 1
+                    listing = mask.power[power].orders[count_of(counters, power)]
+                    list_supported_convoys(s, board, p, other, here, listing)
+                counters += 1 << (BITS * power)
 
 
 def write_lists(s, board):
@@ -274,67 +270,6 @@ def observe_unit(s, board, observations, scratch):
             row.candidates[j] = s.lists[power].ids[j] if j < s.lists[power].count else -1
 
 
-def write_lane(s, board, lane):
-    """What all powers see."""
-    world = board.map
-    for l in range(world.locations):  # noqa: E741
-        p = world.province_of[l]
-        write_location(s, board, l, lane.board[l], s.unit[p], s.dislodged[p], s.owner, True)
-        write_location(s, board, l, lane.previous_board[l], s.last_unit[p], 0, s.last_owner, False)
-    for p in range(world.provinces):
-        lane.last_orders[p] = s.order[p]
-        lane.last_results[p] = s.result[p]
-    lane.phase, lane.season, lane.year = s.phase, s.season, s.year
-
-
-def write_location(s, board, l, row, unit, dislodged, owner, is_now):  # noqa: E741
-    """The numbers of a location."""
-    world = board.map
-    p = world.province_of[l]
-    write_unit(world, l, p, unit, row, KIND, OWNER)
-    write_unit(world, l, p, dislodged, row, LEFT, LEFT_OWNER)
-    row[GROUND + world.ground[p]] = 1
-    c = world.centre[p]
-    if c < 0:
-        row[CENTRE + 8] = 1
-    else:
-        row[CENTRE + (owner[c] if owner[c] >= 0 else 7)] = 1
-    row[HOME] = world.home[p] >= 0
-    if is_now:
-        row[EMPTY] = s.mark[p] == CONTESTED
-        if s.phase == ADJUSTMENTS:
-            if c >= 0 and world.home[p] >= 0 and s.due[world.home[p]] > 0:
-                row[BUILDS] = can_build_at(s, world, world.home[p], c) and adjustment(s, world, world.home[p]) > 0
-            if unit != 0 and s.due[power_of(unit)] > 0:
-                row[REMOVES] = row[KIND + 2] == 0 and adjustment(s, world, power_of(unit)) < 0
-
-
-def write_unit(world, l, p, unit, row, kind, owner):  # noqa: E741
-    """Kind and power of a unit, at the location where it stands; an army at its province."""
-    if unit == 0 or location_of(world, unit, p) != l:
-        row[kind + 2] = 1
-        row[owner + POWERS] = 1
-    else:
-        row[kind + is_fleet(unit)] = 1
-        row[owner + power_of(unit)] = 1
-
-
-def write_own(s, board, power, row):
-    """Who a power is, where its units stand, what it may build."""
-    world, j = board.map, 0
-    row.power = power
-    for k in range(board.slots):
-        row.units[k] = -1
-    if s.phase == ADJUSTMENTS:
-        row.build = adjustment(s, world, power)
-        return
-    for k in range(world.provinces):
-        p = world.ranked[power, k]
-        if asks(s, world, power, p):
-            row.units[j] = location_of(world, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
-            j += 1
-
-
 # ------------------------------------------------------------------------------------------------------------ scripts
 
 
@@ -416,7 +351,7 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
     """The game of a map."""
     world, names = load_map(options.map)
     numbers = options.numbers
-    board = board_of(world, numbers.rules, numbers.score, options.last_year, numbers.decisions)
+    board = board_of(world, template_of(world), numbers.rules, numbers.score, options.last_year, numbers.decisions)
     lane, own = observation_fields(board)
     orders = number_of_orders(world)
     action = (

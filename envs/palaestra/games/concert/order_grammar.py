@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from palaestra.games.concert.concert_map import Names, World
-from palaestra.games.concert.map_format import suggestion
 from palaestra.games.concert.concert_orders import (
     BUILD_ARMY,
     BUILD_FLEET,
@@ -38,6 +37,7 @@ from palaestra.games.concert.concert_orders import (
     order_number,
     order_parts,
 )
+from palaestra.games.concert.map_format import suggestion
 
 LETTERS = ("A", "F")
 """Army and fleet."""
@@ -79,7 +79,9 @@ def read_order(world: World, names: Names, text: str) -> Order:
         at = place if kind == BUILD_FLEET else int(world.province_of[place])
         return Order(letter, place, kind, order_number(world, kind, at, 0))
     if len(words) < 3:
-        raise ValueError(f"an order has at least three words, a unit's letter, its place and what it does; got {text!r}")
+        raise ValueError(
+            f"an order has at least three words, a unit's letter, its place and what it does; got {text!r}"
+        )
     letter, place = read_unit(names, words[:2])
     kind, number = read_action(world, names, letter, place, words[2:])
     return Order(letter, place, kind, number)
