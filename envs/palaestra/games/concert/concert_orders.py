@@ -126,6 +126,39 @@ def board_of(world: World, template: np.ndarray, rules: int, score: int, last_ye
     )
 
 
+class Ground(NamedTuple):
+    """The world of a game.
+
+    Attributes:
+        board: One record of the fields of `Board`: what is handed from function to function is then one address.
+    """
+
+    board: np.ndarray
+
+
+def ground_of(board: Board) -> Ground:
+    """The world of a game on a board."""
+    return Ground(np.array([as_tuple(board)], record_type(board)).view(np.recarray))
+
+
+def record_type(values: tuple) -> np.dtype:
+    """The record that holds a named tuple of numbers, arrays and further named tuples."""
+    members = []
+    for name, value in zip(values._fields, values, strict=True):  # type: ignore[attr-defined]
+        if isinstance(value, tuple):
+            members.append((name, record_type(value)))
+        elif isinstance(value, np.ndarray):
+            members.append((name, value.dtype, value.shape))
+        else:
+            members.append((name, "i8"))
+    return np.dtype((np.record, members))
+
+
+def as_tuple(values: tuple) -> tuple:
+    """A named tuple as plain tuples, as NumPy takes the values of a record."""
+    return tuple(as_tuple(value) if isinstance(value, tuple) else value for value in values)
+
+
 def wide(value: int | np.ndarray) -> int | np.ndarray:
     """Small signed numbers as int64: numbers of orders are sums of them, which NumPy would keep small."""
     return value.astype(np.int64) if isinstance(value, np.ndarray) and value.dtype.kind == "i" else value

@@ -19,6 +19,7 @@ from palaestra.games.concert.concert_orders import (
     convoy_goals,
     count_of,
     fleets_at_sea,
+    ground_of,
     is_army_at_coast,
     list_builds,
     list_moves,
@@ -61,39 +62,42 @@ PARAMETERS = (
 # -------------------------------------------------------------------------------------------------------- a decision
 
 
-def reset_phase(s, board):
+def reset_phase(s, world):
     """Units and centres where they start, and the first moves."""
+    board = world.board[0]
     set_up(s, board.map)
     write_acting(s, board.map)
 
 
-def reset_unit(s, board):
+def reset_unit(s, world):
     """The same, and the lists of the first units."""
-    reset_phase(s, board)
-    write_lists(s, board)
+    reset_phase(s, world)
+    write_lists(s, world.board[0])
 
 
-def step_phase(s, board, actions, rewards, scratch):
+def step_phase(s, world, actions, rewards, scratch):
     """Carries out the orders of all powers."""
+    board = world.board[0]
     for power in range(board.map.powers):
         for j in range(board.slots):
             scratch.given[power, j] = actions.power[power].orders[j]
     return carry_out(s, board, rewards, scratch)
 
 
-def step_unit(s, board, actions, rewards, scratch):
+def step_unit(s, world, actions, rewards, scratch):
     """Notes an order of each power that has one to give; carries out all when none is left."""
-    world, is_complete = board.map, True
-    for power in range(world.powers):
+    board = world.board[0]
+    powers, is_complete = board.map.powers, True
+    for power in range(powers):
         if s.acting[power]:
             s.given[power, s.asked] = s.lists[power].ids[actions.power[power].order]
     s.asked += 1
-    for power in range(world.powers):
+    for power in range(powers):
         s.acting[power] = s.due[power] > s.asked
         is_complete = is_complete and not s.acting[power]
     result = 0
     if is_complete:
-        for power in range(world.powers):
+        for power in range(powers):
             for j in range(board.slots):
                 scratch.given[power, j] = s.given[power, j]
                 s.given[power, j] = 0
@@ -123,11 +127,12 @@ def carry_out(s, board, rewards, scratch):
 # -------------------------------------------------------------------------------------------------------------- lists
 
 
-def legal_phase(s, board, mask):
+def legal_phase(s, world, mask):
     """A list of orders for each unit of a power that has to order."""
-    world, fleets = board.map, fleets_at_sea(s, board)
+    board = world.board[0]
+    fleets = fleets_at_sea(s, board)
     s.info.left_out = 0
-    for power in range(world.powers):
+    for power in range(board.map.powers):
         for j in range(s.due[power], board.slots):
             listing = mask.power[power].orders[j]
             listing.count, listing.ids[0] = 1, 0
@@ -138,14 +143,14 @@ def legal_phase(s, board, mask):
         return
     for row in range(board.orders):
         counters = 0
-        for k in range(world.provinces):
-            p = world.ranked[row, k]
+        for k in range(board.map.provinces):
+            p = board.map.ranked[row, k]
             power = asked_power(s, board, row, p)
             if power >= 0:
                 list_first(s, board, p, fleets, mask.power[power].orders[count_of(counters, power)])
                 counters += 1 << (BITS * power)
     if s.phase == MOVES and fleets != 0:
-        for other in range(world.provinces):
+        for other in range(board.map.provinces):
             if is_army_at_coast(s, board, other):
                 goals = convoy_goals(board, other, fleets)
                 if goals != 0:
@@ -235,8 +240,9 @@ def leave_out_given(s, power, listing):
     listing.count = kept
 
 
-def legal_unit(s, board, mask):
+def legal_unit(s, world, mask):
     """As many alternatives as the list of the next unit has orders."""
+    board = world.board[0]
     for power in range(board.map.powers):
         flags = mask.power[power].order
         for j in range(max(s.lists[power].count, 1)):
@@ -246,26 +252,26 @@ def legal_unit(s, board, mask):
 # ------------------------------------------------------------------------------------------------------- observations
 
 
-def observe_phase(s, board, observations, scratch):
+def observe_phase(s, world, observations, scratch):
     """The board, now and before the last moves, and each power's own units."""
+    board = world.board[0]
     write_lane(s, board, observations.lane)
-    for power in range(board.map.powers):
-        write_own(s, board, power, observations.power[power])
+    write_own(s, board, observations.power)
 
 
-def observe_unit(s, board, observations, scratch):
+def observe_unit(s, world, observations, scratch):
     """The same, and the list of the next unit."""
-    world = board.map
+    board = world.board[0]
     write_lane(s, board, observations.lane)
-    for power in range(world.powers):
+    write_own(s, board, observations.power)
+    for power in range(board.map.powers):
         row = observations.power[power]
-        write_own(s, board, power, row)
         for j in range(board.slots):
             row.earlier[j] = s.given[power, j] if j < s.asked else -1
         p = s.next[power]
         row.unit = -1
         if p >= 0:
-            row.unit = location_of(world, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
+            row.unit = location_of(board.map, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
         for j in range(ROOM):
             row.candidates[j] = s.lists[power].ids[j] if j < s.lists[power].count else -1
 
@@ -273,19 +279,22 @@ def observe_unit(s, board, observations, scratch):
 # ------------------------------------------------------------------------------------------------------------ scripts
 
 
-def plan(s, board, team, which, scratch):
+def plan(s, world, team, which, scratch):
     """What a script decides for all units of a power."""
+    board = world.board[0]
     plan_of_script(s, board, team, which, scratch)
 
 
-def script_phase(s, board, slot, which, actions, scratch):
+def script_phase(s, world, slot, which, actions, scratch):
     """The orders that a script gives."""
+    board = world.board[0]
     for j in range(board.slots):
         actions.power[slot].orders[j] = scratch.planned[slot, j]
 
 
-def script_unit(s, board, slot, which, actions, scratch):
+def script_unit(s, world, slot, which, actions, scratch):
     """The place in the list of the order that a script gives."""
+    board = world.board[0]
     actions.power[slot].order = choose(s, board, slot, scratch)
 
 
@@ -381,9 +390,9 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
         end_reasons=("solo", "stalemate", "last_year"),
         lane_observation=lane,
         default_observation="dict",
-        reward="agent",
+        reward="team",
         scratch=scratch_fields(board),
-        world=board,
+        world=ground_of(board),
         captions=names,
         zero_sum=world.powers == 2,
         determinism="cross-platform",
