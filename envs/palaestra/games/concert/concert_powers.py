@@ -1,0 +1,42 @@
+"""Concert: seven powers move armies and fleets at once, with supports and convoys, by orders that all keep secret.
+
+## Description
+
+Todo:
+## Action Space
+
+<!-- table: action -->
+
+## Observation Space
+
+<!-- table: observation -->
+
+## Rewards
+
+## Starting State
+
+## Episode End
+
+## Arguments
+
+<!-- table: options -->
+
+<!-- table: parameters -->
+
+## Version History
+
+* v0: first version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from palaestra.game import Game, Option, with_options
+from palaestra.games.concert.concert_rules import OPTIONS, last_year_option, make_game
+
+
+@with_options(Option("map", "standard", "where it is played", words=("standard",)), last_year_option(15), *OPTIONS)
+def game(options: Any) -> Game:
+    """The rules of `palaestra/Concert-v0`."""
+    return make_game("Concert", options)

@@ -1,0 +1,434 @@
+"""Hooks of the Concert games: a decision, lists of orders, observations; and the game made of them.
+
+With ``decisions="phase"`` a power gives all orders of a phase at once. With ``"unit"`` it gives one, by its place in
+the list of its next unit; the phase is carried out when all are given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role
+from palaestra.games.concert import adjudication
+from palaestra.games.concert.concert_map import MAPS, load_map
+from palaestra.games.concert.concert_orders import (
+    BITS,
+    ROOM,
+    Board,
+    board_of,
+    convoy_goals,
+    count_of,
+    fleets_at_sea,
+    is_army_at_coast,
+    list_builds,
+    list_moves,
+    list_removals,
+    list_retreats,
+    list_supported_convoys,
+    location_of,
+    number_of_orders,
+    without_fleet,
+)
+from palaestra.games.concert.concert_phases import (
+    ADJUSTMENTS,
+    MOVES,
+    PHASES,
+    SEASONS,
+    adjustment,
+    asked_power,
+    asks,
+    go_on,
+    is_first,
+    resolve,
+    set_up,
+    share,
+    write_acting,
+)
+from palaestra.games.concert.concert_scripts import NAMES, choose
+from palaestra.games.concert.concert_scripts import plan as plan_of_script
+from palaestra.games.concert.concert_sight import FEATURES, template_of, write_lane, write_own
+
+FIRST_YEAR, FARTHEST_YEAR = 1, 9999
+SCORES = ("squares", "draw_size", "centres")
+PARAMETERS = (
+    Parameter(
+        "quiet_years", 5, 1, 1000, "1", "autumns in a row without a new owner of a centre that make a stalemate",
+        whole=True,
+    ),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------- a decision
+
+
+def reset_phase(s, board):
+    """Units and centres where they start, and the first moves."""
+    set_up(s, board.map)
+    write_acting(s, board.map)
+
+
+def reset_unit(s, board):
+    """The same, and the lists of the first units."""
+    reset_phase(s, board)
+    write_lists(s, board)
+
+
+def step_phase(s, board, actions, rewards, scratch):
+    """Carries out the orders of all powers."""
+    for power in range(board.map.powers):
+        for j in range(board.slots):
+            scratch.given[power, j] = actions.power[power].orders[j]
+    return carry_out(s, board, rewards, scratch)
+
+
+def step_unit(s, board, actions, rewards, scratch):
+    """Notes an order of each power that has one to give; carries out all when none is left."""
+    world, is_complete = board.map, True
+    for power in range(world.powers):
+        if s.acting[power]:
+            s.given[power, s.asked] = s.lists[power].ids[actions.power[power].order]
+    s.asked += 1
+    for power in range(world.powers):
+        s.acting[power] = s.due[power] > s.asked
+        is_complete = is_complete and not s.acting[power]
+    result = 0
+    if is_complete:
+        for power in range(world.powers):
+            for j in range(board.slots):
+                scratch.given[power, j] = s.given[power, j]
+                s.given[power, j] = 0
+        s.asked = 0
+        result = carry_out(s, board, rewards, scratch)
+    write_lists(s, board)
+    return result
+
+
+def carry_out(s, board, rewards, scratch):
+    """Carries out the orders of a phase, and pays at the end of the match."""
+    world = board.map
+    resolve(s, board, scratch.given, scratch)
+    if not go_on(s, board):
+        return 0
+    for power in range(world.powers):
+        s.acting[power] = 0
+        rewards[power] = share(s, board, power)
+        if is_first(s, world, power) and (board.score != 1 or s.info.end_reason == 2):
+            s.info.winner = power
+    if world.powers == 2:
+        rewards[0] = 2.0 * rewards[0] - 1.0
+        rewards[1] = -rewards[0]
+    return TERMINATED
+
+
+# -------------------------------------------------------------------------------------------------------------- lists
+
+
+def legal_phase(s, board, mask):
+    """A list of orders for each unit of a power that has to order."""
+    world, fleets = board.map, fleets_at_sea(s, board)
+    s.info.left_out = 0
+    for power in range(world.powers):
+        for j in range(s.due[power], board.slots):
+            listing = mask.power[power].orders[j]
+            listing.count, listing.ids[0] = 1, 0
+        if s.phase == ADJUSTMENTS:
+            for j in range(s.due[power]):
+                list_adjustments(s, board, power, mask.power[power].orders[j])
+    if s.phase == ADJUSTMENTS:
+        return
+    for row in range(board.orders):
+        counters = 0
+        for k in range(world.provinces):
+            p = world.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
+                list_first(s, board, p, fleets, mask.power[power].orders[count_of(counters, power)])
+                counters += 1 << (BITS * power)
+    if s.phase == MOVES and fleets != 0:
+        for other in range(world.provinces):
+            if is_army_at_coast(s, board, other):
+                goals = convoy_goals(board, other, fleets)
+                if goals != 0:
+                    list_supports(s, board, other, goals, fleets, mask)
+
+
+def list_adjustments(s, board, power, listing):
+    """Orders for one of the units that a power may build or has to remove."""
+    if adjustment(s, board.map, power) > 0:
+        list_builds(s, board, power, listing)
+    else:
+        list_removals(s, board, power, listing)
+
+
+def list_first(s, board, p, fleets, listing):
+    """Orders of a unit, without supports of convoyed armies."""
+    if s.phase == MOVES:
+        list_moves(s, board, p, fleets, listing)
+    else:
+        list_retreats(s, board, p, listing)
+
+
+def list_supports(s, board, other, goals, fleets, mask):
+    """Supports, by all other units, of an army where it can go by convoy alone."""
+    world = board.map
+    for row in range(board.orders):
+        counters = 0
+        for k in range(world.provinces):
+            p = world.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
+                if p != other:
+                    here = goals
+                    if board.sea_number[p] >= 0:
+                        here = convoy_goals(board, other, without_fleet(board, p, fleets))
+                    listing = mask.power[power].orders[count_of(counters, power)]
+                    list_supported_convoys(s, board, p, other, here, listing)
+                counters += 1 << (BITS * power)
+
+
+def write_lists(s, board):
+    """The list of the next unit of each power, with ``decisions="unit"``."""
+    world, fleets = board.map, fleets_at_sea(s, board)
+    s.info.left_out = 0
+    for power in range(world.powers):
+        listing = s.lists[power]
+        listing.count = 0
+        s.next[power] = -1
+        if not s.acting[power]:
+            continue
+        if s.phase == ADJUSTMENTS:
+            list_adjustments(s, board, power, listing)
+            leave_out_given(s, power, listing)
+            continue
+        p = asked_province(s, world, power)
+        s.next[power] = p
+        list_first(s, board, p, fleets, listing)
+        if s.phase == MOVES and fleets != 0:
+            for other in range(world.provinces):
+                if other != p and is_army_at_coast(s, board, other):
+                    goals = convoy_goals(board, other, without_fleet(board, p, fleets))
+                    list_supported_convoys(s, board, p, other, goals, listing)
+
+
+def asked_province(s, world, power):
+    """Province of the unit for which a power gives an order next."""
+    j = 0
+    for k in range(world.provinces):
+        p = world.ranked[power, k]
+        if asks(s, world, power, p):
+            if j == s.asked:
+                return p
+            j += 1
+    return -1
+
+
+def leave_out_given(s, power, listing):
+    """Takes builds and removals that were ordered before out of a list."""
+    kept = 1
+    for k in range(1, listing.count):
+        is_new = True
+        for j in range(s.asked):
+            is_new = is_new and listing.ids[k] != s.given[power, j]
+        if is_new:
+            listing.ids[kept] = listing.ids[k]
+            kept += 1
+    listing.count = kept
+
+
+def legal_unit(s, board, mask):
+    """As many alternatives as the list of the next unit has orders."""
+    for power in range(board.map.powers):
+        flags = mask.power[power].order
+        for j in range(max(s.lists[power].count, 1)):
+            flags[j] = 1
+
+
+# ------------------------------------------------------------------------------------------------------- observations
+
+
+def observe_phase(s, board, observations, scratch):
+    """The board, now and before the last moves, and each power's own units."""
+    write_lane(s, board, observations.lane)
+    for power in range(board.map.powers):
+        write_own(s, board, power, observations.power[power])
+
+
+def observe_unit(s, board, observations, scratch):
+    """The same, and the list of the next unit."""
+    world = board.map
+    write_lane(s, board, observations.lane)
+    for power in range(world.powers):
+        row = observations.power[power]
+        write_own(s, board, power, row)
+        for j in range(board.slots):
+            row.earlier[j] = s.given[power, j] if j < s.asked else -1
+        p = s.next[power]
+        row.unit = -1
+        if p >= 0:
+            row.unit = location_of(world, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
+        for j in range(ROOM):
+            row.candidates[j] = s.lists[power].ids[j] if j < s.lists[power].count else -1
+
+
+# ------------------------------------------------------------------------------------------------------------ scripts
+
+
+def plan(s, board, team, which, scratch):
+    """What a script decides for all units of a power."""
+    plan_of_script(s, board, team, which, scratch)
+
+
+def script_phase(s, board, slot, which, actions, scratch):
+    """The orders that a script gives."""
+    for j in range(board.slots):
+        actions.power[slot].orders[j] = scratch.planned[slot, j]
+
+
+def script_unit(s, board, slot, which, actions, scratch):
+    """The place in the list of the order that a script gives."""
+    actions.power[slot].order = choose(s, board, slot, scratch)
+
+
+# --------------------------------------------------------------------------------------------------------------- game
+
+OPTIONS = (
+    Option("rules", "2023", "of which year: see Description", words=("2000", "2023")),
+    Option("score", "squares", "what the powers share at the end: see Rewards", words=SCORES),
+    Option("decisions", "phase", "all orders of a phase at once, or one order", words=("phase", "unit")),
+    Option("form", "numbers", "what is read and written", words=("numbers", "text")),
+)
+
+
+def last_year_option(years: int) -> Option:
+    """The option of the last year, by default so many years from the first on."""
+
+    def check(last_year: int, options: Any) -> int:
+        """Refuses years before the first one, by ValueError."""
+        world, _ = load_map(options["map"])
+        if last_year < world.first_year:
+            raise ValueError(f"last_year must be at least {world.first_year}, the first year, got {last_year}")
+        return last_year
+
+    return Option(
+        "last_year",
+        None,
+        f"with which the match ends; by default the {years}th",
+        low=FIRST_YEAR,
+        high=FARTHEST_YEAR,
+        check=check,
+        otherwise=lambda options: load_map(options["map"])[0].first_year + years - 1,
+        example=1905,
+    )
+
+
+def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """What all powers see, and what one sees."""
+    world, top = board.map, number_of_orders(board.map) - 1
+    shape = (world.locations, FEATURES)
+    lane = (
+        Field("board", shape, 0, 1, "1", "each location: see Observation Space", "i1"),
+        Field("previous_board", shape, 0, 1, "1", "the same before the last moves", "i1"),
+        Field("last_orders", (world.provinces,), 0, top, "1", "of the last phase, by province", "i4"),
+        Field("last_results", (world.provinces,), 0, len(adjudication.RESULTS) - 1, "1", "of these orders", "i1"),
+        Field("phase", (), 0, len(PHASES) - 1, "1", "0 moves, 1 retreats, 2 adjustments", "i4"),
+        Field("season", (), 0, len(SEASONS) - 1, "1", "0 spring, 1 autumn", "i4"),
+        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "", "i4"),
+    )
+    own = (
+        Field("power", (), 0, world.powers - 1, "1", "number of the own power", "i4"),
+        Field("units", (board.slots,), -1, world.locations - 1, "1", "where the units to order stand, or -1", "i4"),
+        Field("build", (), -board.slots - 1, board.slots, "1", "units to build, or to remove if negative", "i4"),
+    )
+    more = (
+        Field("unit", (), -1, world.locations - 1, "1", "where the next unit stands, or -1", "i4"),
+        Field("earlier", (board.slots,), -1, top, "1", "own orders of this phase so far, or -1", "i4"),
+        Field("candidates", (ROOM,), -1, top, "1", "orders of the alternatives, or -1", "i4"),
+    )
+    return lane, own + more if board.single else own
+
+
+def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
+    """The game of a map."""
+    world, names = load_map(options.map)
+    numbers = options.numbers
+    board = board_of(world, template_of(world), numbers.rules, numbers.score, options.last_year, numbers.decisions)
+    lane, own = observation_fields(board)
+    orders = number_of_orders(world)
+    action = (
+        Choice("order", ROOM, about="place in the list of the next unit")
+        if board.single
+        else Choice("orders", orders, about="an order for each unit", shape=(board.slots,), candidates=ROOM)
+    )
+    agents = tuple(f"{power}_0" for power in names.powers)
+    years = options.last_year - world.first_year + 1
+    return Game(
+        name=name,
+        roles=(Role("power", agents, own, (action,)),),
+        state=state_fields(board),
+        reset=reset_unit if board.single else reset_phase,
+        step=step_unit if board.single else step_phase,
+        observe=observe_unit if board.single else observe_phase,
+        legal=legal_unit if board.single else legal_phase,
+        plan=plan,
+        script=script_unit if board.single else script_phase,
+        scripts=NAMES,
+        parameters=PARAMETERS,
+        horizon=years * 5 * (board.slots if board.single else 1),
+        info=(
+            Field("left_out", (), 0, 1e6, "1", "orders for which the lists have no room", "i8"),
+            Field("guesses", (), 0, 1e6, "1", "times that orders hung on themselves", "i8"),
+        ),
+        end_reasons=("solo", "stalemate", "last_year"),
+        lane_observation=lane,
+        default_observation="dict",
+        reward="agent",
+        scratch=scratch_fields(board),
+        world=board,
+        captions=names,
+        zero_sum=world.powers == 2,
+        determinism="cross-platform",
+        default_opponent="hold",
+        **more,
+    )
+
+
+def state_fields(board: Board) -> tuple[tuple, ...]:
+    """Fields of the match record."""
+    world = board.map
+    provinces, centres = (world.provinces,), (world.centres,)
+    fields = (
+        ("unit", "u1", provinces),
+        ("dislodged", "u1", provinces),
+        ("mark", "i1", provinces),
+        ("owner", "i1", centres),
+        ("order", "i2", provinces),
+        ("result", "i1", provinces),
+        ("last_unit", "u1", provinces),
+        ("last_owner", "i1", centres),
+        ("due", "i1", (world.powers,)),
+        ("phase", "i8"),
+        ("season", "i8"),
+        ("year", "i8"),
+        ("quiet_years", "i8"),
+    )
+    listing = [("count", "i4"), ("ids", "i4", (ROOM,))]
+    single = (
+        ("asked", "i8"),
+        ("next", "i1", (world.powers,)),
+        ("given", "i2", (world.powers, board.slots)),
+        ("lists", listing, (world.powers,)),
+    )
+    return fields + single if board.single else fields
+
+
+def scratch_fields(board: Board) -> tuple[tuple, ...]:
+    """Fields of the work record."""
+    shape = (board.map.powers, board.slots)
+    return (
+        ("given", "i2", shape),
+        ("planned", "i2", shape),
+        *adjudication.scratch_fields(board.map.provinces),
+    )
+
+
+__all__ = ["MAPS", "OPTIONS", "last_year_option", "make_game"]
