@@ -5,10 +5,8 @@ given are replaced by the no-op and count as void.
 """
 
 import functools
-import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,34 +17,18 @@ from games.play import simulation
 from palaestra.core.compile.linker import jit_disabled
 from palaestra.games.concert.adjudication import RESULTS
 from palaestra.games.concert.concert_map import load_map
-from palaestra.games.concert.concert_orders import (
-    BUILD_ARMY,
-    BUILD_FLEET,
-    CONVOY,
-    MOVE,
-    REMOVE,
-    SUPPORT_HOLD,
-    SUPPORT_MOVE,
-    VIA,
-    is_fleet,
-    location_of,
-    order_number,
-    power_of,
-    unit_at,
-)
+from palaestra.games.concert.concert_orders import is_fleet, location_of, power_of, unit_at
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, AUTUMN, MOVES, RETREATS, write_acting
 from palaestra.games.concert.concert_powers import game
+from palaestra.games.concert.order_grammar import read_order
 
 CASES = tomllib.loads((Path(__file__).parent / "datc.toml").read_text("utf-8"))["case"]
 NUMBERS = {"2000": 158, "2023": 164}
 """Numbers of DATC 2.5, for the rules of 2000, and of DATC 3.0, for those of 2023."""
 START = {"movement": (MOVES, 0), "retreat": (MOVES, 0), "build": (ADJUSTMENTS, AUTUMN)}
 """Phase and season in which a case begins."""
-ORDER = re.compile(r"([AF]) (\S+) (H|disband|[SC-])(?: [AF])?(?: ([A-Z]\S+))?(?: - (\S+))?( via)?")
-ADJUSTMENT = re.compile(r"(build|remove) ([AF]) (\S+)")
 WORLD, NAMES = load_map("standard")
 PROVINCE = {key: number for number, key in enumerate(NAMES.provinces)}
-LOCATION = {key: number for number, key in enumerate(NAMES.locations)}
 POWERS = [power.capitalize() for power in NAMES.powers]
 
 
@@ -133,7 +115,8 @@ def write_position(s: Any, case: dict[str, Any]) -> None:
     s.unit[:], s.owner[:] = 0, -1
     for power, units in case["units"].items():
         for form, key in map(str.split, units):
-            s.unit[WORLD.province_of[LOCATION[key]]] = unit_at(WORLD, POWERS.index(power), form == "F", LOCATION[key])
+            place = NAMES.locations.index(key)
+            s.unit[WORLD.province_of[place]] = unit_at(WORLD, POWERS.index(power), form == "F", place)
     for power, centres in case.get("centres", {}).items():
         for key in centres:
             s.owner[WORLD.centre[PROVINCE[key]]] = POWERS.index(power)
@@ -186,68 +169,23 @@ def write_orders(state: np.void, lists: np.ndarray, orders: dict[str, list[str]]
     for power, texts in orders.items():
         index = POWERS.index(power)
         slots = [p for p in WORLD.ranked[index].tolist() if units[p] and power_of(units[p]) == index]
-        for form, province, meanings in map(read_order, texts):
-            order = None
-            if province in slots and is_fleet(units[province]) == (form == "F"):
-                order = first_legal(lists[index, slots.index(province)], meanings)
-            if order is None:
-                refused.add(province)
+        for order in (read_order(WORLD, NAMES, text) for text in texts):
+            province = WORLD.province_of[order.place]
+            is_own = province in slots and is_fleet(units[province]) == (order.unit == "F")
+            if is_own and order.number in numbers_of(lists[index, slots.index(province)]):
+                row[index, slots.index(province)] = order.number
             else:
-                row[index, slots.index(province)] = order
+                refused.add(province)
     return refused
 
 
 def write_adjustments(due: int, listing: np.void, texts: list[str], row: np.ndarray) -> None:
     """Writes as many builds or removals of a power as are due, without those that it may not give."""
-    orders = [first_legal(listing, [[read_adjustment(text)]]) for text in texts]
-    given = [order for order in orders if order is not None][:due]
+    numbers = [read_order(WORLD, NAMES, text).number for text in texts]
+    given = [number for number in numbers if number in numbers_of(listing)][:due]
     row[: len(given)] = given
 
 
-def first_legal(listing: np.void, meanings: Iterable[list[int]]) -> int | None:
-    """The legal order of the first group that has some; None where that has several, or no group has one."""
-    legal = set(listing["ids"][: listing["count"]].tolist())
-    allowed = next((both for group in meanings if (both := legal.intersection(group))), set())
-    return allowed.pop() if len(allowed) == 1 else None
-
-
-def read_order(text: str) -> tuple[str, int, list[list[int]]]:
-    """Form of the ordered unit, its province, and numbers of what may be meant, in groups, the likelier first.
-
-    A fleet may leave out the coast of its goal where it reaches one alone. An army that is not ordered "via" goes by
-    land where it can.
-    """
-    match = ORDER.fullmatch(text)
-    assert match, text
-    form, at, kind, first, second, via = match.groups()
-    if kind == "-":
-        first, second = second, None
-    return form, PROVINCE[at[:3]], meanings_of(form, kind, first, second, via)
-
-
-def meanings_of(form: str, kind: str, first: str, second: str | None, via: str | None) -> list[list[int]]:
-    """Numbers of what an order may mean."""
-    if kind == "S":
-        return [[number(SUPPORT_MOVE, first, second) if second else number(SUPPORT_HOLD, first)]]
-    if kind == "C":
-        return [[number(CONVOY, first, second)]]
-    if kind != "-":
-        return [[0]]
-    if form == "F":
-        return [[order_number(WORLD, MOVE, at, 0) for key, at in LOCATION.items() if key.startswith(first)]]
-    return [[number(VIA, first)]] if via else [[number(MOVE, first)], [number(VIA, first)]]
-
-
-def read_adjustment(text: str) -> int:
-    """Number of a build or a removal."""
-    match = ADJUSTMENT.fullmatch(text)
-    assert match, text
-    kind, form, at = match.groups()
-    if kind == "build" and form == "F":
-        return order_number(WORLD, BUILD_FLEET, LOCATION[at], 0)
-    return number(BUILD_ARMY if kind == "build" else REMOVE, at)
-
-
-def number(kind: int, first: str, second: str | None = None) -> int:
-    """Number of an order that names provinces."""
-    return order_number(WORLD, kind, PROVINCE[first[:3]], PROVINCE[second[:3]] if second else 0)
+def numbers_of(listing: np.void) -> list[int]:
+    """Numbers of the orders of a list."""
+    return listing["ids"][: listing["count"]].tolist()
