@@ -36,12 +36,8 @@ MOST_COASTS = 62
 """Coastal provinces, and seas, of a map: sets of them are the bits of an integer."""
 MOST_ORDERS = 2**15
 INLAND, COAST, SEA = 0, 1, 2
-GROUPS = 3
-"""Groups of connected fleets next to a sea that are told apart."""
 BITS = 6
 """Of the counter of a power, in an integer that holds those of all powers."""
-GROUPS = 3
-"""Groups of connected fleets next to a sea that are told apart."""
 BITS = 6
 """Of the counter of a power, in an integer that holds those of all powers."""
 
@@ -55,11 +51,13 @@ class Board(NamedTuple):
         coast_number: Number of each coastal province among these, else -1, int64 [P].
         sea_near: Seas next to each sea, as bits, int64 [seas].
         sea_coast: Coastal provinces next to each sea, as bits, int64 [seas].
+        coast_sea: Seas next to each coastal province, as bits, int64 [coasts].
         near_start: Provinces next to p are ``near_list[near_start[p]:near_start[p + 1]]``, int64 [P + 1].
         near_list: Provinces, int64.
         orders_of: Number of the order in which each power counts provinces, int64 [powers].
         orders: How many such orders there are: the first rows of ``map.ranked``.
         template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
+        coast_sea: Seas next to each coastal province, as bits, int64 [coasts].
         near_start: Provinces next to p are ``near_list[near_start[p]:near_start[p + 1]]``, int64 [P + 1].
         near_list: Provinces, int64.
         orders_of: Number of the order in which each power counts provinces, int64 [powers].
@@ -77,6 +75,7 @@ class Board(NamedTuple):
     coast_number: np.ndarray
     sea_near: np.ndarray
     sea_coast: np.ndarray
+    coast_sea: np.ndarray
     near_start: np.ndarray
     near_list: np.ndarray
     orders_of: np.ndarray
@@ -113,6 +112,7 @@ def board_of(world: World, template: np.ndarray, rules: int, score: int, last_ye
         coast_number,
         near[:, seas] @ (1 << np.arange(len(seas))),
         near[:, coasts] @ (1 << np.arange(len(coasts))),
+        near[:, coasts].T @ (1 << np.arange(len(seas))),
         np.append(0, np.cumsum(reach.sum(axis=1))),
         np.nonzero(reach)[1],
         np.arange(world.powers) * mirrored,
@@ -325,44 +325,51 @@ def list_supported_moves(s, board, province, goal, listing):
 
 
 def list_convoys(s, board, province, fleets, listing):
-    """Convoys by the fleet in a sea, where it is no detour: of armies, to coasts.
-
-    Without the fleet in this sea the others fall into groups. The army comes to it directly or by one group, and leaves
-    it directly or by another one: a way by the same group in both directions would not need it.
-    """
+    """Convoys by the fleet in a sea: of armies, to coasts, where it is no detour."""
     world, sea = board.map, board.sea_number[province]
-    direct, groups = board.sea_coast[sea], groups_beside(board, sea, fleets & ~(1 << sea))
-    beyond = groups[0] | groups[1] | groups[2]
+    rest = fleets & ~(1 << sea)
+    group = connected(board, (1 << sea) | (board.sea_near[sea] & rest), rest)
+    coasts = coasts_of(board, group)
     for p in range(world.provinces):
-        if is_army_at_coast(s, board, p):
-            coast, goals = board.coast_number[p], 0
-            if has_bit(direct, coast):
-                goals = direct | beyond
-            elif has_bit(beyond, coast):
-                goals = direct
-            for k in range(GROUPS):
-                if has_bit(groups[k], coast):
-                    goals |= groups[(k + 1) % GROUPS] | groups[(k + 2) % GROUPS]
-            if goals != 0:
-                for goal in range(world.provinces):
-                    if goal != p and has_bit(goals, board.coast_number[goal]):
-                        put(s, listing, order_number(world, CONVOY, p, goal))
+        if is_army_at_coast(s, board, p) and has_bit(coasts, board.coast_number[p]):
+            for goal in range(world.provinces):
+                number = board.coast_number[goal]
+                if goal != p and has_bit(coasts, number) and is_on_way(board, sea, board.coast_number[p], number, rest):
+                    put(s, listing, order_number(world, CONVOY, p, goal))
 
 
-def groups_beside(board, sea, fleets):
-    """Coasts, as bits, of each group of connected fleets next to a sea; from the third group on they are one."""
-    near, first, second, third, count = board.sea_near[sea] & fleets, 0, 0, 0, 0
-    while near != 0:
-        group = connected(board, near & -near, fleets)
-        near &= ~group
-        if count == 0:
-            first = coasts_of(board, group)
-        elif count == 1:
-            second = coasts_of(board, group)
-        else:
-            third |= coasts_of(board, group)
-        count += 1
-    return first, second, third
+def is_on_way(board, sea, start, goal, rest):
+    """Whether a fleet in a sea is part of a chain of fleets between two coasts that has no shorter chain within it.
+
+    Args:
+        board: The board.
+        sea: Number of the sea.
+        start: Number of a coast.
+        goal: Number of another one.
+        rest: Seas of the other fleets, as bits.
+    """
+    direct, near = board.sea_coast[sea], board.sea_near[sea] & rest
+    if has_bit(direct, start):
+        return has_bit(direct, goal) or leads_to(board, near, rest & ~board.coast_sea[start], goal)
+    if has_bit(direct, goal):
+        return leads_to(board, near, rest & ~board.coast_sea[goal], start)
+    before = near & ~board.coast_sea[goal]
+    while before != 0:
+        first = before & -before
+        before &= ~first
+        if leads_to(board, first, rest & ~board.coast_sea[goal] & ~(near & ~first), start):
+            behind = near & ~board.coast_sea[start] & ~first
+            while behind != 0:
+                second = behind & -behind
+                behind &= ~second
+                if leads_to(board, second, rest & ~board.coast_sea[start] & ~(near & ~second), goal):
+                    return True
+    return False
+
+
+def leads_to(board, seas, fleets, coast):
+    """Whether fleets lead from some of these seas to a coast."""
+    return has_bit(coasts_of(board, connected(board, seas & fleets, fleets)), coast)
 
 
 def list_supported_convoys(s, board, province, other, goals, listing):

@@ -235,25 +235,31 @@ def remove(s, world, p):
 def farthest(s, board, power):
     """Province of the unit that is removed first in civil disorder.
 
-    It is the farthest from the home centres of its power (rules of 2000) or from its centres (2023); of equally far
-    ones a fleet, and of these the first in the order of the power.
+    It is the farthest from the home centres of its power, fleets by sea (rules of 2000), or from its centres, all by
+    land and sea (2023); of equally far ones a fleet, and of these the first in the order of the power.
     """
     world, chosen, most = board.map, 0, -1
     for k in range(world.provinces):
         p = world.ranked[power, k]
         unit = s.unit[p]
         if unit != 0 and power_of(unit) == power:
-            steps = 127
-            for c in range(world.centres):
-                goal = world.centre_province[c]
-                counts = world.home[goal] == power if board.rules == 0 else s.owner[c] == power
-                if counts:
-                    way = world.fleet_steps[location_of(world, unit, p), goal] if is_fleet(unit) else 0
-                    steps = min(steps, way if is_fleet(unit) else world.army_steps[p, goal])
-            value = 2 * steps + is_fleet(unit)
+            value = 2 * steps_home(s, board, power, p, unit) + is_fleet(unit)
             if value > most:
                 chosen, most = p, value
     return chosen
+
+
+def steps_home(s, board, power, p, unit):
+    """Moves from a unit to the nearest centre that counts: see `farthest`."""
+    world, steps = board.map, 127
+    for c in range(world.centres):
+        goal = world.centre_province[c]
+        if board.rules == 1 and s.owner[c] == power:
+            steps = min(steps, world.army_steps[p, goal])
+        elif board.rules == 0 and world.home[goal] == power:
+            by_sea = world.fleet_steps[location_of(world, unit, p), goal]
+            steps = min(steps, by_sea if is_fleet(unit) else world.army_steps[p, goal])
+    return steps
 
 
 # ------------------------------------------------------------------------------------------------------ what comes next

@@ -4,7 +4,7 @@
 text                   meaning
 =====================  ===================================================================
 ``A PAR H``            hold
-``A PAR - BUR``        move, or retreat; a fleet names the coast where there are several: ``F MAO - SPA/NC``
+``A PAR - BUR``        move, or retreat; a fleet names the coast where it reaches several: ``F MAO - SPA/NC``
 ``A LON - NWY via``    move of an army by convoy, where it could also walk
 ``A PAR S A MAR``      support a unit that does not move
 ``A PAR S A MAR - BUR``  support a move
@@ -114,10 +114,19 @@ def read_move(world: World, names: Names, letter: str, place: int, words: list[s
         raise ValueError(f'behind a move may stand "{VIA_WORD}", got {" ".join(words[1:])!r}')
     province = int(world.province_of[goal])
     if letter == "F":
-        return MOVE, order_number(world, MOVE, goal, 0)
+        return MOVE, order_number(world, MOVE, coast_of(world, place, goal), 0)
     if by_convoy or not world.army_edge[world.province_of[place], province]:
         return VIA, order_number(world, VIA, province, 0)
     return MOVE, order_number(world, MOVE, province, 0)
+
+
+def coast_of(world: World, place: int, goal: int) -> int:
+    """Where a fleet goes: of a province with several coasts that is named without one, the only one that it reaches."""
+    if goal >= world.provinces or world.coasts[goal] == 0:
+        return goal
+    first = int(world.first_coast[goal])
+    reached = [k for k in range(first, first + int(world.coasts[goal])) if world.fleet_edge[place, k]]
+    return reached[0] if len(reached) == 1 else goal
 
 
 def read_unit(names: Names, words: list[str]) -> tuple[str, int]:
