@@ -1,10 +1,10 @@
 """Adjudication of simultaneous moves: what becomes of all orders of a movement phase.
 
-The rules are those of 2000 or 2023 as the Diplomacy Adjudicator Test Cases read them (L. B. Kruijswijk, DATC, "The Math of
-Adjudication", whose terms stand below). A unit has up to four questions: does it *move*, is its *support* given, is it
-*dislodged*, has it a *path* (by land, or by fleets that convoy it). Each is unknown at first. Strengths have a least
-and a greatest value, which follow from what is known; a question is answered when both give the same answer. This goes
-on until nothing changes. What is unknown then hangs on itself:
+The rules are those of 2000 or 2023 as the Diplomacy Adjudicator Test Cases (DATC) read them; terms are those of their
+author, L. B. Kruijswijk, in "The Math of Adjudication". A unit has up to four questions: does it *move*, is its
+*support* given, is it *dislodged*, has it a *path* (by land, or by fleets that convoy it). Each is unknown at first.
+Strengths have a least and a greatest value, which follow from what is known; a question is answered when both give the
+same answer. This goes on until nothing changes. What is unknown then hangs on itself:
 
 1. A convoyed army whose attack decides whether its own convoy holds: if exactly one answer agrees with itself, that
    one; else the army stays where it is and has no effect (Szykman's rule).
