@@ -14,7 +14,16 @@ import numpy as np
 
 from palaestra.core.contract.worlds import read_only
 from palaestra.core.files import FileError
-from palaestra.games.concert.map_borders import army_borders, fleet_borders, fleet_location
+from palaestra.games.concert.map_borders import (
+    FAR,
+    army_borders,
+    by_province,
+    fewest_steps,
+    fleet_borders,
+    fleet_location,
+    fleet_steps,
+    neighbours,
+)
 from palaestra.games.concert.map_format import (
     COAST,
     INLAND,
@@ -29,6 +38,7 @@ from palaestra.games.concert.map_format import (
 )
 
 __all__ = ["ARMY", "COAST", "FAR", "FLEET", "FORMS", "INLAND", "MAPS", "NOBODY", "SEA", "Names", "World", "load_map"]
+__all__ += ["read_map", "unit_code", "unit_form", "unit_location", "unit_power"]
 
 ARMY, FLEET = 0, 1
 """Forms of a unit. A fleet on the k-th split coast has the form FLEET + 1 + k."""
@@ -36,8 +46,6 @@ FORMS = 8
 """Unit codes of one form: the most powers."""
 NOBODY = -1
 """No power, no centre, no coast."""
-FAR = 127
-"""Steps to a place that cannot be reached."""
 MOST_LOCATIONS = 127
 """Locations are int8."""
 
@@ -177,16 +185,13 @@ def build_map(file: MapFile) -> tuple[World, Names]:
     Raises:
         ValueError: Names key and reason.
     """
-    keys = tuple(file.provinces)
+    keys, locations = tuple(file.provinces), location_keys(file.provinces)
     coasts = np.array([len(province.coasts_at) for province in file.provinces.values()], np.int8)
-    locations = keys + tuple(f"{key}/{coast}" for key in keys for coast in file.provinces[key].fleets if coast)
-    if len(locations) > MOST_LOCATIONS:
-        raise ValueError(f"provinces: {len(locations)} provinces and coasts, at most {MOST_LOCATIONS} are possible")
     province_of = np.array([keys.index(location[:3]) for location in locations], np.int8)
     first_coast = np.where(coasts > 0, len(keys) + np.cumsum(coasts) - coasts, NOBODY).astype(np.int8)
     is_centre = np.array([province.is_centre for province in file.provinces.values()])
     army_edge, fleet_edge = army_borders(file.provinces), fleet_borders(file.provinces, locations)
-    fleet_reach = by_province(fleet_edge.T, province_of).T
+    fleet_reach = np.ascontiguousarray(by_province(fleet_edge.T, province_of).T)
     army_start, army_list = neighbours(army_edge)
     fleet_start, fleet_list = neighbours(fleet_edge)
     home = home_powers(file)
@@ -223,13 +228,23 @@ def build_map(file: MapFile) -> tuple[World, Names]:
         mirror=np.zeros(1, np.int8),
     )
     if file.mirror is not None:
-        mirror = mirror_images(file.mirror, locations)
-        check_mirror(world, mirror, locations, standing)
-        world.rank[1] = world.ranked[1] = mirror[: len(keys)]  # a mirror is its own inverse
-        world = world._replace(mirror=mirror)
+        world = add_mirror(world, mirror_images(file.mirror, locations), locations, standing)
     at = [p.at for p in file.provinces.values()] + [at for p in file.provinces.values() for at in p.coasts_at]
     titles = tuple(province.title for province in file.provinces.values())
     return read_only(world), Names(keys, titles, tuple(file.powers), locations, read_only(np.array(at, float)))
+
+
+def location_keys(provinces: Provinces) -> tuple[str, ...]:
+    """Keys of the provinces, then of their split coasts.
+
+    Raises:
+        ValueError: Too many.
+    """
+    coasts = (f"{key}/{coast}" for key, province in provinces.items() for coast in province.fleets if coast)
+    keys = (*provinces, *coasts)
+    if len(keys) > MOST_LOCATIONS:
+        raise ValueError(f"provinces: {len(keys)} provinces and coasts, at most {MOST_LOCATIONS} are possible")
+    return keys
 
 
 def home_powers(file: MapFile) -> np.ndarray:
@@ -299,8 +314,8 @@ def mirror_images(images: dict[str, str], locations: tuple[str, ...]) -> np.ndar
     return np.array([locations.index(images[name]) for name in locations], np.int8)
 
 
-def check_mirror(world: World, mirror: np.ndarray, locations: tuple[str, ...], units: np.ndarray) -> None:
-    """Refuses a mirror that does not exchange two powers on a map that stays as it is.
+def add_mirror(world: World, mirror: np.ndarray, locations: tuple[str, ...], units: np.ndarray) -> World:
+    """The map with a mirror that exchanges its two powers and changes nothing else.
 
     Args:
         world: The map without its mirror.
@@ -328,32 +343,5 @@ def check_mirror(world: World, mirror: np.ndarray, locations: tuple[str, ...], u
         if (own != mirrored).any():
             place = np.argwhere(own != mirrored)[0, 0]
             raise ValueError(f"mirror: does not keep the {what} of {locations[place]}")
-
-
-def by_province(values: np.ndarray, province_of: np.ndarray) -> np.ndarray:
-    """The largest value of each province's locations, ``[L, ...]`` -> ``[P, ...]``; no value is below 0."""
-    largest = np.zeros((int(province_of.max()) + 1, *values.shape[1:]), values.dtype)
-    np.maximum.at(largest, province_of, values)
-    return largest
-
-
-def neighbours(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lists of neighbours in one array: the first member of each place, int16 ``[n + 1]``, and the members, int8."""
-    start = np.append(0, np.cumsum(edge.sum(axis=1, dtype=np.int64))).astype(np.int16)
-    return start, np.nonzero(edge)[1].astype(np.int8)
-
-
-def fewest_steps(edge: np.ndarray) -> np.ndarray:
-    """The length of a shortest path between two places, FAR without one, int8 ``[n, n]``."""
-    reached = np.eye(len(edge), dtype=bool)
-    steps = np.where(reached, 0, FAR).astype(np.int8)
-    for length in range(1, len(edge)):
-        grown = reached | (reached.astype(int) @ edge > 0)
-        steps[grown & ~reached] = length
-        reached = grown
-    return steps
-
-
-def fleet_steps(edge: np.ndarray, province_of: np.ndarray) -> np.ndarray:
-    """The fewest moves of a fleet from a location to any coast of a province, FAR without, int8 ``[L, P]``."""
-    return FAR - by_province(FAR - fewest_steps(edge).T, province_of).T
+    rank = np.stack([world.rank[0], places])  # a mirror is its own inverse
+    return world._replace(rank=rank, ranked=rank.copy(), mirror=mirror)

@@ -1,10 +1,13 @@
-"""Borders of a map: which of them armies and fleets may cross, both ways."""
+"""Borders of a map: what armies and fleets may cross, lists of neighbours, distances."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from palaestra.games.concert.map_format import INLAND, SEA, Provinces, suggestion
+
+FAR = 127
+"""Steps to a place that cannot be reached."""
 
 
 def army_borders(provinces: Provinces) -> np.ndarray:
@@ -72,3 +75,32 @@ def check_borders(kind: str, edge: np.ndarray, keys: tuple[str, ...]) -> None:
             raise ValueError(
                 f"provinces.{keys[here]}.{kind}: {keys[there]} has no {kind} border back: give both or none"
             )
+
+
+def by_province(values: np.ndarray, province_of: np.ndarray) -> np.ndarray:
+    """The largest value of each province's locations, ``[L, ...]`` -> ``[P, ...]``; no value is below 0."""
+    largest = np.zeros((int(province_of.max()) + 1, *values.shape[1:]), values.dtype)
+    np.maximum.at(largest, province_of, values)
+    return largest
+
+
+def neighbours(edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of neighbours in one array: the first member of each place, int16 ``[n + 1]``, and the members, int8."""
+    start = np.append(0, np.cumsum(edge.sum(axis=1, dtype=np.int64))).astype(np.int16)
+    return start, np.nonzero(edge)[1].astype(np.int8)
+
+
+def fewest_steps(edge: np.ndarray) -> np.ndarray:
+    """The length of a shortest path between two places, FAR without one, int8 ``[n, n]``."""
+    reached = np.eye(len(edge), dtype=bool)
+    steps = np.where(reached, 0, FAR).astype(np.int8)
+    for length in range(1, len(edge)):
+        grown = reached | (reached.astype(int) @ edge > 0)
+        steps[grown & ~reached] = length
+        reached = grown
+    return steps
+
+
+def fleet_steps(edge: np.ndarray, province_of: np.ndarray) -> np.ndarray:
+    """The fewest moves of a fleet from a location to any coast of a province, FAR without, int8 ``[L, P]``."""
+    return np.ascontiguousarray(FAR - by_province(FAR - fewest_steps(edge).T, province_of).T)
