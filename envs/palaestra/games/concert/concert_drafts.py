@@ -36,7 +36,7 @@ FLEET_FACTOR = 1.0
 
 def scratch_fields(provinces: int) -> tuple[tuple, ...]:
     """Fields of the work record."""
-    names = ("draft", "comes", "open", "queue", "backers")
+    names = ("draft", "comes", "open", "queue", "backers", "able")
     return tuple((name, "i8", (provinces,)) for name in names)
 
 
@@ -78,7 +78,7 @@ def decide(s, world, power, p, sharpness, scratch):
         at = location_of(world, unit, p) if k < first else way(world, unit, k)
         province = world.province_of[at]
         draw = script_uniform(scratch, 0.0, 1.0)
-        if province != p and not is_open_to(s, power, p, province, scratch):
+        if province != p and not is_open_to(s, world, province, scratch):
             continue
         weight = value_at(unit, at, scratch) * chance(s, world, power, province, scratch)
         if sharpness < 0:
@@ -94,11 +94,21 @@ def decide(s, world, power, p, sharpness, scratch):
     give(s, world, p, chosen, goal, scratch)
 
 
-def is_open_to(s, power, p, goal, scratch):
+def is_open_to(s, world, goal, scratch):
     """Whether an own unit may move to a province, or support the own unit that will be there."""
     if scratch.open[goal]:
         return False
-    return scratch.comes[goal] == NOBODY or scratch.backers[goal] < scratch.rivals[goal]
+    return scratch.comes[goal] == NOBODY or needs_support(s, world, goal, scratch)
+
+
+def needs_support(s, world, goal, scratch):
+    """Whether others could be stronger where an own unit will be, which stays or walks there.
+
+    Supports of an army that comes by convoy may have no room in the lists.
+    """
+    start = scratch.comes[goal]
+    is_near = start == goal or (start != NOBODY and may_walk(world, s.unit[start], start, goal))
+    return is_near and scratch.backers[goal] < scratch.rivals[goal]
 
 
 def chance(s, world, power, p, scratch):
@@ -141,17 +151,10 @@ def support_with_rest(s, world, power, count, scratch):
             for k in range(first, last):
                 at = way(world, unit, k)
                 goal = world.province_of[at]
-                if scratch.comes[goal] != NOBODY and scratch.backers[goal] < scratch.rivals[goal]:
-                    if value_at(unit, at, scratch) > best and supports_a_walk(s, world, goal, scratch):
-                        best, chosen = value_at(unit, at, scratch), goal
+                if needs_support(s, world, goal, scratch) and value_at(unit, at, scratch) > best:
+                    best, chosen = value_at(unit, at, scratch), goal
             if chosen != NOBODY:
                 support(world, p, chosen, scratch)
-
-
-def supports_a_walk(s, world, goal, scratch):
-    """Whether who will be at a province stays there or comes without a convoy: the lists have such supports always."""
-    start = scratch.comes[goal]
-    return start == goal or may_walk(world, s.unit[start], start, goal)
 
 
 # ------------------------------------------------------------------------------------------- retreats, adjustments

@@ -450,7 +450,7 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
         end_reasons=("solo", "stalemate", "last_year"),
         lane_observation=lane,
         default_observation="dict",
-        reward="agent",
+        reward="team" if world.powers == 2 else "agent",
         scratch=scratch_fields(board),
         world=board,
         captions=names,

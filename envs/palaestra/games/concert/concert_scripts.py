@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from palaestra.game import late
 from palaestra.games.concert import concert_drafts, concert_values
+from palaestra.games.concert.concert_attacks import draft_attacks
 from palaestra.games.concert.concert_drafts import draft_by_value, draft_retreats, plan_adjustments, write_plan
 from palaestra.games.concert.concert_map import World
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, RETREATS
 from palaestra.games.concert.concert_values import count_reach, seed_draws, write_values
 
-NAMES = ("hold", "province_value")
-HOLD_ALL, PROVINCE_VALUE = range(len(NAMES))
+NAMES = ("hold", "province_value", "greedy_support")
+HOLD_ALL, PROVINCE_VALUE, GREEDY_SUPPORT = range(len(NAMES))
 
 
 def scratch_fields(world: World) -> tuple[tuple, ...]:
@@ -44,6 +45,8 @@ def plan_by_value(s, world, power, which, scratch):
         return
     if s.phase == RETREATS:
         draft_retreats(s, world.map, power, scratch)
+    elif which == GREEDY_SUPPORT:
+        draft_attacks(s, world, power, scratch)
     else:
         draft_by_value(s, world, power, scratch)
     write_plan(s, world.map, power, scratch)
