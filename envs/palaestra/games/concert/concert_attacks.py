@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from palaestra.game import script_uniform
 from palaestra.games.concert.concert_drafts import NOBODY, decide, give, line_up, support_with_rest
-from palaestra.games.concert.concert_orders import COAST, CONVOY, VIA, is_fleet, location_of, order_number, power_of
+from palaestra.games.concert.concert_orders import COAST, CONVOY, VIA, is_fleet, order_number, power_of
 from palaestra.games.concert.concert_values import value_at, way, ways
 
 BEST = -1
@@ -158,7 +158,7 @@ def best_location(s, world, p, target, scratch):
 
 
 def best_convoy(s, board, power, count, scale, least, scratch):
-    """The best convoy by one own fleet or two: gain for each unit, army, goal, fleets; no army if none is good enough."""
+    """The best convoy by one own fleet or two: gain for each unit, army, goal, fleets; no army if none is enough."""
     world = board.map
     best, army, goal, chosen, second = least, NOBODY, NOBODY, NOBODY, NOBODY
     for i in range(count):
@@ -206,4 +206,4 @@ def order_convoy(world, army, goal, first, second, scratch):
         scratch.comes[fleet], scratch.open[fleet] = fleet, 0
 
 
-__all__ = ["draft_attacks", "location_of"]
+__all__ = ["draft_attacks"]

@@ -234,4 +234,4 @@ def write_plan(s, world, power, scratch):
             j += 1
 
 
-__all__ = ["draft_by_value", "draft_retreats", "is_fleet", "plan_adjustments", "scratch_fields", "write_plan"]
+__all__ = ["draft_by_value", "draft_retreats", "give", "line_up", "plan_adjustments", "scratch_fields", "write_plan"]

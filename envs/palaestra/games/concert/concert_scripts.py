@@ -8,15 +8,16 @@ plans that the others may have, and takes the best.
 from __future__ import annotations
 
 from palaestra.game import late
-from palaestra.games.concert import concert_drafts, concert_values
+from palaestra.games.concert import concert_drafts, concert_search, concert_values
 from palaestra.games.concert.concert_attacks import draft_attacks
 from palaestra.games.concert.concert_drafts import draft_by_value, draft_retreats, plan_adjustments, write_plan
 from palaestra.games.concert.concert_map import World
-from palaestra.games.concert.concert_phases import ADJUSTMENTS, RETREATS
+from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, RETREATS
+from palaestra.games.concert.concert_search import search
 from palaestra.games.concert.concert_values import count_reach, seed_draws, write_values
 
-NAMES = ("hold", "province_value", "greedy_support")
-HOLD_ALL, PROVINCE_VALUE, GREEDY_SUPPORT = range(len(NAMES))
+NAMES = ("hold", "province_value", "greedy_support", "search")
+HOLD_ALL, PROVINCE_VALUE, GREEDY_SUPPORT, SEARCH = range(len(NAMES))
 
 
 def scratch_fields(world: World) -> tuple[tuple, ...]:
@@ -24,6 +25,7 @@ def scratch_fields(world: World) -> tuple[tuple, ...]:
     return (
         *concert_values.scratch_fields(world.provinces, world.locations, world.powers),
         *concert_drafts.scratch_fields(world.provinces),
+        *concert_search.scratch_fields(world.provinces),
     )
 
 
@@ -31,7 +33,9 @@ def plan(s, board, power, which, scratch):
     """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``."""
     for j in range(board.slots):
         scratch.planned[power, j] = 0
-    if which != HOLD_ALL:
+    if which == SEARCH and s.phase == MOVES:
+        plan_by_search_late(s, board, power, scratch)
+    elif which != HOLD_ALL:
         plan_by_value_late(s, board, power, which, scratch)
 
 
@@ -52,6 +56,15 @@ def plan_by_value(s, world, power, which, scratch):
     write_plan(s, world.map, power, scratch)
 
 
+def plan_by_search(s, world, power, scratch):
+    """See `plan`; ``world`` is the board."""
+    seed_draws(s, power, scratch)
+    count_reach(s, world.map, scratch)
+    search(s, world, power, scratch)
+    write_plan(s, world.map, power, scratch)
+
+
+plan_by_search_late = late(plan_by_search)
 plan_by_value_late = late(plan_by_value)
 
 
