@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role
-from palaestra.games.concert import adjudication
+from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role, uniform
+from palaestra.games.concert import adjudication, concert_scripts
 from palaestra.games.concert.concert_map import MAPS, load_map
 from palaestra.games.concert.concert_orders import (
     BITS,
@@ -63,8 +63,12 @@ PARAMETERS = (
 
 
 def reset_phase(s, world):
-    """Units and centres where they start, and the first moves."""
+    """Units and centres where they start, and the first moves.
+
+    The draw lets the stream of the rules differ from match to match: scripts derive theirs from it.
+    """
     board = world.board[0]
+    uniform(s, 0.0, 1.0)
     set_up(s, board.map)
     write_acting(s, board.map)
 
@@ -396,7 +400,7 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
         captions=names,
         zero_sum=world.powers == 2,
         determinism="cross-platform",
-        default_opponent="hold",
+        default_opponent="province_value",
         **more,
     )
 
@@ -436,6 +440,7 @@ def scratch_fields(board: Board) -> tuple[tuple, ...]:
     return (
         ("given", "i2", shape),
         ("planned", "i2", shape),
+        *concert_scripts.scratch_fields(board.map),
         *adjudication.scratch_fields(board.map.provinces),
     )
 
