@@ -309,6 +309,9 @@ OPTIONS = (
     Option("score", "squares", "what the powers share at the end: see Rewards", words=SCORES),
     Option("decisions", "phase", "all orders of a phase at once, or one order", words=("phase", "unit")),
     Option("form", "numbers", "what is read and written", words=("numbers", "text")),
+    Option(
+        "repair", "hold", "a wrong order: the unit holds, or an error", words=("hold", "refuse"), only={"form": "text"}
+    ),
 )
 
 
@@ -360,8 +363,15 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
     return lane, own + more if board.single else own
 
 
-def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
-    """The game of a map."""
+def make_game(name: str, options: Any, codec: Any, **more: Any) -> Game:
+    """The game of a map.
+
+    Args:
+        name: Its name.
+        options: Values of `OPTIONS`, ``map`` and ``last_year``.
+        codec: ``codec(board, names, repair)`` for ``form="text"``.
+        more: Of `palaestra.game.Game`.
+    """
     world, names = load_map(options.map)
     numbers = options.numbers
     board = board_of(world, template_of(world), numbers.rules, numbers.score, options.last_year, numbers.decisions)
@@ -398,6 +408,12 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
         scratch=scratch_fields(board),
         world=ground_of(board),
         captions=names,
+        codecs={"text": codec(board, names, options.repair)},
+        default_codec="text" if options.form == "text" else None,
+        render="palaestra.games.concert.concert_picture:draw",
+        render_text="palaestra.games.concert.concert_picture:write",
+        render_fps=1.0,
+        click="palaestra.games.concert.concert_clicks:click" if board.single else None,
         zero_sum=world.powers == 2,
         determinism="cross-platform",
         default_opponent="province_value",
