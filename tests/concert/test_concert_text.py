@@ -45,13 +45,13 @@ def read(sim: Any, turn: str) -> list[int]:
 def number(sim: Any, kind: int, *places: str) -> int:
     """An order's number: `order_number` with the places by name."""
     locations = sim.game.captions.locations
-    return order_number(sim.game.world.map, kind, *[*map(locations.index, places), 0, 0][:2])
+    return order_number(sim.game.world.board[0].map, kind, *[*map(locations.index, places), 0, 0][:2])
 
 
 def turn_to(sim: Any, phase: int) -> None:
     """Goes on to a phase with the units that are there."""
     record(sim).phase = phase
-    write_acting(record(sim), sim.game.world.map)
+    write_acting(record(sim), sim.game.world.board[0].map)
     sim.refresh()
 
 
@@ -62,7 +62,7 @@ def record(sim: Any) -> Any:
 
 def dislodge(sim: Any) -> None:
     """A position in which France has to retreat from BUR, after the Germans came from MUN."""
-    s, names, world = record(sim), sim.game.captions.provinces, sim.game.world.map
+    s, names, world = record(sim), sim.game.captions.provinces, sim.game.world.board[0].map
     bur, mun = names.index("BUR"), names.index("MUN")
     s.unit[mun], s.unit[bur] = 0, unit_at(world, 3, False, bur)
     s.last_unit[bur], s.dislodged[bur], s.mark[bur] = (unit_at(world, FRANCE, False, bur),) * 2 + (mun,)
@@ -77,7 +77,7 @@ def test_a_power_reads_phase_centres_units_and_its_orders(match: Any) -> None:
     assert "france 3: BRE MAR PAR" in lines
     assert "russia: A MOS, F SEV, F STP/SC, A WAR" in lines
     assert "F BRE H; F BRE - ENG; F BRE - GAS" in text
-    assert ("A PAR H" in text) == (match.game.world.single == 0)
+    assert ("A PAR H" in text) == (match.game.world.board[0].single == 0)
     assert "last moves:" not in text
 
 
@@ -116,7 +116,7 @@ def test_a_power_reads_how_many_units_it_may_build() -> None:
 
 def test_a_long_list_of_orders_is_cut_and_says_how_much_is_left_out() -> None:
     sim = begun()
-    record(sim).unit[sim.game.captions.provinces.index("ENG")] = unit_at(sim.game.world.map, FRANCE, True, 0)
+    record(sim).unit[sim.game.captions.provinces.index("ENG")] = unit_at(sim.game.world.board[0].map, FRANCE, True, 0)
     sim.refresh()
     codec, view = power(sim)
     line = next(line for line in codec.encode(view).split("\n") if line.startswith("F ENG H"))
@@ -145,12 +145,12 @@ def test_each_order_that_may_be_given_is_written_and_read_as_it_is(decisions: st
 
 def actions_of(sim: Any, view: Any) -> list[Any]:
     """Actions with one order each that is not the first of its list."""
-    if sim.game.world.single:
+    if sim.game.world.board[0].single:
         return list(range(int(view.mask["order"].sum())))
     found = []
     for slot, listing in enumerate(view.mask["orders"]):
         for order in listing["ids"][1 : listing["count"] : 3]:
-            found.append(np.zeros(sim.game.world.slots, np.int64))
+            found.append(np.zeros(sim.game.world.board[0].slots, np.int64))
             found[-1][slot] = order
     return found
 
@@ -209,7 +209,7 @@ def test_a_refusal_tells_five_errors_and_counts_the_others() -> None:
 )
 def test_a_wrong_order_holds_and_is_counted(turn: str, illegal: int) -> None:
     sim = begun()
-    orders = np.zeros((1, 7, sim.game.world.slots), np.int64)
+    orders = np.zeros((1, 7, sim.game.world.board[0].slots), np.int64)
     orders[0, FRANCE] = read(sim, turn)
     sim.step(orders)
     assert sim.info["illegal"][0].tolist() == [0, 0, illegal, 0, 0, 0, 0]
@@ -241,7 +241,7 @@ def test_builds_fill_the_places_in_their_order_and_a_second_one_in_a_province_is
 def test_what_may_not_be_ordered_has_no_text() -> None:
     sim = begun()
     codec, view = power(sim)
-    action = np.zeros(sim.game.world.slots, np.int64)
+    action = np.zeros(sim.game.world.board[0].slots, np.int64)
     action[0] = number(sim, MOVE, "MOS")
     with pytest.raises(ValueError, match="may not be given"):
         codec.encode_action(view, action)

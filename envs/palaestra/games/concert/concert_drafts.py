@@ -17,7 +17,6 @@ from palaestra.games.concert.concert_orders import (
     REMOVE,
     SUPPORT_HOLD,
     SUPPORT_MOVE,
-    is_fleet,
     is_free,
     location_of,
     may_walk,

@@ -29,46 +29,48 @@ def scratch_fields(world: World) -> tuple[tuple, ...]:
     )
 
 
-def plan(s, board, power, which, scratch):
+def plan(s, world, power, which, scratch):
     """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``."""
-    for j in range(board.slots):
+    for j in range(world.board[0].slots):
         scratch.planned[power, j] = 0
     if which == SEARCH and s.phase == MOVES:
-        plan_by_search_late(s, board, power, scratch)
+        plan_by_search_late(s, world, power, scratch)
     elif which != HOLD_ALL:
-        plan_by_value_late(s, board, power, which, scratch)
+        plan_by_value_late(s, world, power, which, scratch)
 
 
 def plan_by_value(s, world, power, which, scratch):
-    """See `plan`; ``world`` is the board."""
+    """See `plan`."""
+    board = world.board[0]
     seed_draws(s, power, scratch)
-    count_reach(s, world.map, scratch)
-    write_values(s, world.map, power, scratch)
+    count_reach(s, board.map, scratch)
+    write_values(s, board.map, power, scratch)
     if s.phase == ADJUSTMENTS:
-        plan_adjustments(s, world, power, scratch)
+        plan_adjustments(s, board, power, scratch)
         return
     if s.phase == RETREATS:
-        draft_retreats(s, world.map, power, scratch)
+        draft_retreats(s, board.map, power, scratch)
     elif which == GREEDY_SUPPORT:
-        draft_attacks(s, world, power, scratch)
+        draft_attacks(s, board, power, scratch)
     else:
-        draft_by_value(s, world, power, scratch)
-    write_plan(s, world.map, power, scratch)
+        draft_by_value(s, board, power, scratch)
+    write_plan(s, board.map, power, scratch)
 
 
 def plan_by_search(s, world, power, scratch):
-    """See `plan`; ``world`` is the board."""
+    """See `plan`."""
+    board = world.board[0]
     seed_draws(s, power, scratch)
-    count_reach(s, world.map, scratch)
-    search(s, world, power, scratch)
-    write_plan(s, world.map, power, scratch)
+    count_reach(s, board.map, scratch)
+    search(s, board, power, scratch)
+    write_plan(s, board.map, power, scratch)
 
 
 plan_by_search_late = late(plan_by_search)
 plan_by_value_late = late(plan_by_value)
 
 
-def choose(s, board, power, scratch):
+def choose(s, power, scratch):
     """The place of the planned order in the list of the next unit of a power; 0 where it is not there."""
     listing, number = s.lists[power], scratch.planned[power, s.asked]
     for k in range(listing.count):
