@@ -51,7 +51,7 @@ def province(sim: Any, key: str) -> int:
 
 def place(sim: Any, key: str, right: float = 0.0, down: float = 0.0) -> np.ndarray:
     """The pixel at which a unit is drawn, or one beside it, in radii of a unit."""
-    made, _ = picture.background(sim.game.world.map, sim.game.captions)
+    made, _ = picture.background(sim.game.world.board[0].map, sim.game.captions)
     return made.places[province(sim, key)] + np.array((right, down)) * made.unit
 
 
@@ -67,13 +67,13 @@ def amount(pixels: np.ndarray, at: Any, color: Any) -> int:
 
 
 def number(sim: Any, kind: int, *places: str) -> int:
-    return order_number(sim.game.world.map, kind, *[*(province(sim, key) for key in places), 0][:2])
+    return order_number(sim.game.world.board[0].map, kind, *[*(province(sim, key) for key in places), 0][:2])
 
 
 def after(**orders: tuple) -> Any:
     """The match after the first moves: kind and places of the orders in some provinces; the other units hold."""
     sim, s = begun()
-    actions = np.zeros((1, 7, sim.game.world.slots), np.int64)
+    actions = np.zeros((1, 7, sim.game.world.board[0].slots), np.int64)
     for key, order in orders.items():
         power = power_of(s.unit[province(sim, key)])
         own = [p for p in np.flatnonzero(s.unit).tolist() if power_of(s.unit[p]) == power]
@@ -86,9 +86,9 @@ def after(**orders: tuple) -> Any:
 def test_units_are_of_the_colour_of_their_powers_at_their_places_and_land_of_its_owner() -> None:
     sim, s = begun()
     pixels, colors = drawn(sim), picture.colors_of(sim.game.captions)
-    made, _ = picture.background(sim.game.world.map, sim.game.captions)
+    made, _ = picture.background(sim.game.world.board[0].map, sim.game.captions)
     for p in np.flatnonzero(s.unit).tolist():
-        x, y = made.places[location_of(sim.game.world.map, s.unit[p], p)] + np.array((-0.75, 0.15)) * made.unit
+        x, y = made.places[location_of(sim.game.world.board[0].map, s.unit[p], p)] + np.array((-0.75, 0.15)) * made.unit
         assert pixel(pixels, (x, y)) == colors[power_of(s.unit[p])]
     assert pixel(pixels, place(sim, "NTH", 0, 1)) == WATER
     assert pixel(pixels, place(sim, "PAR", 0, -2)) != pixel(pixels, place(sim, "SPA", 0, -2))
@@ -133,7 +133,7 @@ def test_a_unit_that_has_to_retreat_stands_beside_its_place_with_a_red_edge() ->
     sim, s = begun()
     beside = place(sim, "MUN", 1.15, -1.15)
     before, p = amount(drawn(sim), beside, WRONG), province(sim, "MUN")
-    s.dislodged[p] = unit_at(sim.game.world.map, FRANCE, False, p)
+    s.dislodged[p] = unit_at(sim.game.world.board[0].map, FRANCE, False, p)
     assert before == 0 < amount(drawn(sim), beside, WRONG)
     assert pixel(drawn(sim), place(sim, "MUN", 0, 0.7)) == picture.COLORS["germany"]
 
@@ -157,7 +157,7 @@ def clicked(sim: Any, power: int, at: Any) -> int | None:
 
 def key_of(sim: Any, key: str) -> Any:
     """A pixel of a province's key."""
-    x, base = picture.background(sim.game.world.map, sim.game.captions)[0].labels[province(sim, key)]
+    x, base = picture.background(sim.game.world.board[0].map, sim.game.captions)[0].labels[province(sim, key)]
     return x + 10, base - 4
 
 
@@ -169,8 +169,8 @@ def test_a_click_orders_the_unit_with_the_bright_ring_to_hold_to_move_or_to_supp
     assert clicked(sim, FRANCE, place(sim, "MAO")) == number(sim, MOVE, "MAO")
     assert clicked(sim, FRANCE, key_of(sim, "PIC")) == number(sim, SUPPORT_MOVE, "PAR", "PIC")
     assert clicked(sim, FRANCE, place(sim, "MOS")) is clicked(sim, FRANCE, (2, 2)) is None
-    s.unit[province(sim, "GAS")] = unit_at(sim.game.world.map, GERMANY, False, 0)
-    write_lists(s, sim.game.world)
+    s.unit[province(sim, "GAS")] = unit_at(sim.game.world.board[0].map, GERMANY, False, 0)
+    write_lists(s, sim.game.world.board[0])
     assert clicked(sim, FRANCE, place(sim, "GAS")) == number(sim, SUPPORT_HOLD, "GAS")
     assert clicked(sim, FRANCE, place(sim, "GAS", 1.3)) == number(sim, MOVE, "GAS")
 
@@ -178,8 +178,8 @@ def test_a_click_orders_the_unit_with_the_bright_ring_to_hold_to_move_or_to_supp
 def test_a_click_builds_an_army_and_one_on_the_key_a_fleet() -> None:
     sim, s = begun(decisions="unit")
     s.unit[province(sim, "BRE")], s.phase = 0, ADJUSTMENTS
-    write_acting(s, sim.game.world.map)
-    write_lists(s, sim.game.world)
+    write_acting(s, sim.game.world.board[0].map)
+    write_lists(s, sim.game.world.board[0])
     assert clicked(sim, FRANCE, place(sim, "BRE")) == number(sim, BUILD_ARMY, "BRE")
     assert clicked(sim, FRANCE, key_of(sim, "BRE")) == number(sim, BUILD_FLEET, "BRE")
     assert clicked(sim, GERMANY, place(sim, "KIE")) is None

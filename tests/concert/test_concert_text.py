@@ -10,9 +10,9 @@ from games.play import started
 
 from palaestra.core.compile.linker import record_view
 from palaestra.core.faces.agent_io import AgentIO
+from palaestra.games.concert import concert_duel, concert_powers
 from palaestra.games.concert.concert_orders import BUILD_FLEET, MOVE, order_number, unit_at
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, RETREATS, write_acting
-from palaestra.games.concert.concert_powers import game
 from palaestra.games.concert.order_reader import READ_CHARACTERS, READ_ORDERS, orders_in
 
 pytestmark = pytest.mark.jitless
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.jitless
 FRANCE = 2
 
 
-def begun(**options: Any) -> Any:
-    return started(game(form="text", **options), compiled=False, seed=4, autoreset_mode="off")
+def begun(factory: Any = concert_powers.game, **options: Any) -> Any:
+    return started(factory(form="text", **options), compiled=False, seed=4, autoreset_mode="off")
 
 
 def power(sim: Any, number: int = FRANCE) -> tuple[Any, Any]:
@@ -44,7 +44,7 @@ def read(sim: Any, turn: str) -> list[int]:
 
 def number(sim: Any, kind: int, place: str) -> int:
     """An order's number, with its place by name."""
-    return order_number(sim.game.world.map, kind, sim.game.captions.locations.index(place), 0)
+    return order_number(sim.game.world.board[0].map, kind, sim.game.captions.locations.index(place), 0)
 
 
 def turn_to(sim: Any, phase: int, *without: str) -> Any:
@@ -53,7 +53,7 @@ def turn_to(sim: Any, phase: int, *without: str) -> Any:
     for key in without:
         s.unit[sim.game.captions.provinces.index(key)] = 0
     s.phase = phase
-    write_acting(s, sim.game.world.map)
+    write_acting(s, sim.game.world.board[0].map)
     sim.refresh()
     return sim
 
@@ -70,7 +70,7 @@ def test_a_power_reads_phase_centres_units_and_its_orders(decisions: str) -> Non
 
 def test_a_power_reads_the_last_orders_and_what_became_of_them() -> None:
     sim = begun()
-    orders = np.zeros((1, 7, sim.game.world.slots), np.int64)
+    orders = np.zeros((1, 7, sim.game.world.board[0].slots), np.int64)
     for k, turn in ((FRANCE, "A PAR - BUR"), (3, "A MUN - BUR\nF KIE - DEN")):
         codec, view = power(sim, k)
         orders[0, k] = codec.decode(view, turn)
@@ -83,7 +83,7 @@ def test_a_power_reads_the_last_orders_and_what_became_of_them() -> None:
 
 def test_a_power_reads_who_is_dislodged_and_where_it_may_go() -> None:
     sim = begun()
-    s, world, names = record_view(sim.states)[0], sim.game.world.map, sim.game.captions.provinces
+    s, world, names = record_view(sim.states)[0], sim.game.world.board[0].map, sim.game.captions.provinces
     bur, mun = names.index("BUR"), names.index("MUN")
     s.unit[bur], s.dislodged[bur], s.mark[bur] = unit_at(world, 3, False, bur), unit_at(world, FRANCE, False, bur), mun
     lines = shown(turn_to(sim, RETREATS, "MUN"))
@@ -94,7 +94,7 @@ def test_a_power_reads_who_is_dislodged_and_where_it_may_go() -> None:
 
 def test_a_long_list_of_orders_is_cut_and_says_how_much_is_left_out() -> None:
     sim = begun()
-    s, world = record_view(sim.states)[0], sim.game.world.map
+    s, world = record_view(sim.states)[0], sim.game.world.board[0].map
     s.unit[sim.game.captions.provinces.index("ENG")] = unit_at(world, FRANCE, True, 0)
     sim.refresh()
     line = next(line for line in shown(sim) if line.startswith("F ENG H"))
@@ -104,30 +104,39 @@ def test_a_long_list_of_orders_is_cut_and_says_how_much_is_left_out() -> None:
 
 @pytest.mark.check
 @pytest.mark.parametrize("decisions", ["phase", "unit"])
-def test_each_order_that_may_be_given_is_written_and_read_as_it_is(decisions: str) -> None:
-    sim, phases, count = begun(decisions=decisions), set(), 0
+@pytest.mark.parametrize("factory", [concert_powers.game, concert_duel.game])
+def test_each_order_that_may_be_given_is_written_and_read_as_it_is(factory: Any, decisions: str) -> None:
+    sim, phases, count = begun(factory, decisions=decisions), set(), 0
     for team in sim.game.teams:
         sim.set_opponent(team, "random")
     for _ in range(6 if decisions == "phase" else 16):
         phases.add(int(sim.states["phase"][0]))
-        for agent in range(7):
+        for agent in range(len(sim.game.agents)):
             codec, view = power(sim, agent)
             for action in actions_of(sim, view):
                 assert np.array_equal(codec.decode(view, codec.encode_action(view, action)), action)
                 count += 1
         sim.step()
     assert ADJUSTMENTS in phases
-    assert count > 500
+    assert count > 30 * len(sim.game.agents)
+
+
+def test_both_powers_of_a_duel_read_the_same_map_though_their_numbers_are_of_their_own_views() -> None:
+    sim = begun(concert_duel.game)
+    blue, red = shown(sim, 0), shown(sim, 1)
+    assert blue[blue.index("units:") : -3] == red[red.index("units:") : -3]
+    assert blue[-3].startswith("F HAL H")
+    assert red[-3].startswith("F AST H")
 
 
 def actions_of(sim: Any, view: Any) -> list[Any]:
     """Actions of one order each that is not the first of its list."""
-    if sim.game.world.single:
+    if sim.game.world.board[0].single:
         return list(range(int(view.mask["order"].sum())))
     found = []
     for slot, listing in enumerate(view.mask["orders"]):
         for order in listing["ids"][1 : listing["count"] : 3]:
-            found.append(np.zeros(sim.game.world.slots, np.int64))
+            found.append(np.zeros(sim.game.world.board[0].slots, np.int64))
             found[-1][slot] = order
     return found
 
@@ -175,7 +184,7 @@ def test_a_refusal_says_which_orders_are_wrong_where_they_stand_and_what_is_near
 )
 def test_a_wrong_order_holds_and_is_counted(turn: str, illegal: int) -> None:
     sim = begun()
-    orders = np.zeros((1, 7, sim.game.world.slots), np.int64)
+    orders = np.zeros((1, 7, sim.game.world.board[0].slots), np.int64)
     orders[0, FRANCE] = read(sim, turn)
     sim.step(orders)
     assert sim.info["illegal"][0].tolist() == [0, 0, illegal, 0, 0, 0, 0]

@@ -20,6 +20,7 @@ from palaestra.games.concert.concert_orders import (
     SUPPORT_MOVE,
     VIA,
     order_parts,
+    own_number,
     power_of,
 )
 from palaestra.games.concert.concert_picture import background
@@ -44,7 +45,7 @@ def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | No
 
     Args:
         game: The rules.
-        world: Their `Board`.
+        world: With their board.
         s: The match record.
         slot: The power.
         x: Column of the pixel.
@@ -54,7 +55,8 @@ def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | No
         The place in the list, or None where a click means no order of the list.
     """
     match: Any = record_view(s)
-    board = world.map
+    ground = world.board[0]
+    board = ground.map
     drawing, _ = background(board, game.captions)
     location = drawing.location_at(x, y)
     if location is None or not match.acting[slot]:
@@ -63,7 +65,8 @@ def click(game: Game, world: Any, s: Any, slot: int, x: int, y: int) -> int | No
     if province == match.next[slot]:
         return 0
     listing = match.lists[slot]
-    parts = [order_parts(board, number) for number in listing.ids[: listing.count].tolist()]
+    numbers = [own_number(ground, slot, number) for number in listing.ids[: listing.count].tolist()]
+    parts = [order_parts(board, int(number)) for number in numbers]
     found = [k for k, part in enumerate(parts) if goal_of(board, *part) == province and part[0] in MEANT[spot]]
 
     def rank(k: int) -> tuple[int, bool, bool]:

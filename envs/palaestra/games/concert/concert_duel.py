@@ -2,8 +2,7 @@
 
 ## Description
 
-TODO
-
+Todo:
 ## Action Space
 
 <!-- table: action -->
@@ -36,7 +35,6 @@ from typing import Any
 from palaestra.game import Game, Option, with_options
 from palaestra.games.concert.concert_rules import OPTIONS, last_year_option, make_game
 from palaestra.games.concert.concert_text import ConcertCodec
-
 
 MAPS = ("duel", "duel20", "france_austria")
 

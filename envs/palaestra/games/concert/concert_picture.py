@@ -112,14 +112,14 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
 
     Args:
         game: The rules.
-        world: Their `Board`.
+        world: With their board.
         s: The match record.
 
     Returns:
         1280 x 792 pixels.
     """
     match: Any = record_view(s)
-    position, board, names = position_of_record(match), world.map, game.captions
+    position, board, names = position_of_record(match), world.board[0].map, game.captions
     drawing, below = background(board, names)
     canvas, colors = below.copy(), colors_of(names)
     for c in np.flatnonzero(position.owners != NOBODY).tolist():
@@ -129,7 +129,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     orders, phase = last_orders(board, names, position), last_phase(board, position)
     OrderMarks(canvas, board, drawing, position, colors).draw(orders, phase)
     draw_units(canvas, board, names, drawing, position)
-    if world.single:
+    if world.board[0].single:
         draw_asked(canvas, board, drawing, match)
     draw_title(canvas, game, match, position, colors)
     draw_powers(canvas, board, names, position, colors)
@@ -247,16 +247,16 @@ def write(game: Game, world: Any, s: Any) -> str:
 
     Args:
         game: The rules.
-        world: Their `Board`.
+        world: With their board.
         s: The match record.
     """
     match: Any = record_view(s)
-    position, names = position_of_record(match), game.captions
+    position, board, names = position_of_record(match), world.board[0].map, game.captions
     words, _ = result(game, match)
     return "\n".join(
         [
             f"{game.name}: {heading(position, bool(words))}{f': {words}' if words else ''}",
-            *position_lines(world.map, names, position),
-            *last_lines(world.map, names, position),
+            *position_lines(board, names, position),
+            *last_lines(board, names, position),
         ]
     )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palaestra.game import AgentView
 from palaestra.games.concert.adjudication import DISLODGED, OK, RESULTS, VOID
 from palaestra.games.concert.concert_map import NOBODY, Names, World
 from palaestra.games.concert.concert_orders import (
@@ -16,11 +17,12 @@ from palaestra.games.concert.concert_orders import (
     MOVE,
     REMOVE,
     VIA,
+    Board,
     order_parts,
     power_of,
 )
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, PHASES, RETREATS, SEASONS, SPRING
-from palaestra.games.concert.concert_rules import CENTRE, KIND, LEFT, LEFT_OWNER, OWNER, POWERS
+from palaestra.games.concert.concert_sight import CENTRE, KIND, LEFT, LEFT_OWNER, OWNER, POWERS, mirrored_units
 from palaestra.games.concert.order_grammar import order_text, unit_text
 
 
@@ -88,6 +90,24 @@ def position_of_lane(world: World, lane: Any) -> Position:
         units_at(world, lane["previous_board"], KIND, OWNER),
         lane["last_orders"],
         lane["last_results"],
+    )
+
+
+def position_of_view(board: Board, view: AgentView) -> Position:
+    """The position on the map, from what a power observes in its own view."""
+    shares = view.lane is not None and "board" in (view.lane.dtype.names or ())
+    seen = position_of_lane(board.map, view.lane if shares else view.row)
+    if not (board.mirrored and view.slot == 1):
+        return seen
+    world, provinces = board.map, board.seen_at[1, : board.map.provinces]
+    owners = seen.owners[world.centre[provinces[world.centre_province]]]
+    return seen._replace(
+        units=mirrored_units(board, seen.units)[provinces],
+        dislodged=mirrored_units(board, seen.dislodged)[provinces],
+        owners=np.where(owners >= 0, 1 - owners, owners),
+        last_units=mirrored_units(board, seen.last_units)[provinces],
+        orders=board.image[seen.orders][provinces],
+        results=seen.results[provinces],
     )
 
 

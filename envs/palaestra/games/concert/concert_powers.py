@@ -2,8 +2,7 @@
 
 ## Description
 
-TODO
-
+Todo:
 ## Action Space
 
 <!-- table: action -->

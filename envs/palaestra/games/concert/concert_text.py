@@ -10,9 +10,9 @@ import numpy as np
 
 from palaestra.game import AgentView, Role, TextSpace
 from palaestra.games.concert.concert_map import NOBODY, Names
-from palaestra.games.concert.concert_orders import BUILD_ARMY, MOVE, ROOM, Board, order_number
+from palaestra.games.concert.concert_orders import BUILD_ARMY, MOVE, ROOM, Board, order_number, own_number
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, RETREATS
-from palaestra.games.concert.concert_position import Position, heading, last_lines, position_lines, position_of_lane
+from palaestra.games.concert.concert_position import Position, heading, last_lines, position_lines, position_of_view
 from palaestra.games.concert.order_grammar import LETTERS, WAIVE, order_text
 from palaestra.games.concert.order_reader import CLOSED, OPENED, OrderReader, Slot
 
@@ -25,9 +25,10 @@ TOLD = 5
 ASKED = (
     "units that are not named hold",
     "units that are not named disband",
-    "what is not named is not built, or chosen by the rules of civil disorder",
+    "what is not named is not built",
+    "what is not named is chosen by the rules of civil disorder",
 )
-"""What happens without an order, by phase."""
+"""What happens without an order: moves, retreats, builds, removals."""
 
 
 def sample_turn(provinces: Sequence[str], generator: np.random.Generator) -> str:
@@ -76,7 +77,7 @@ class ConcertCodec:
         Raises:
             ValueError: With ``repair="refuse"``, orders that cannot be given; says which, why, and what is near.
         """
-        position = position_of_lane(self._world, view.lane)
+        position = position_of_view(self._board, view)
         reader = self._reader(view, position)
         reader.read(action)
         if reader.errors and not self.total:
@@ -88,7 +89,7 @@ class ConcertCodec:
             return self._place_of(reader, bool(wrong))
         numbers = np.zeros(self._board.slots, np.int64)
         for slot, number in reader.given.items():
-            numbers[slot] = number
+            numbers[slot] = own_number(self._board, view.slot, number)
         numbers[wrong] = order_number(self._world, MOVE if position.phase == ADJUSTMENTS else BUILD_ARMY, 0, 0)
         return numbers
 
@@ -100,12 +101,14 @@ class ConcertCodec:
         Raises:
             ValueError: An order that may not be given, or two builds or removals in one place.
         """
-        position = position_of_lane(self._world, view.lane)
+        position = position_of_view(self._board, view)
         reader = self._reader(view, position)
         numbers = np.asarray(action).reshape(-1).tolist()
         if self._board.single:
             ids = reader.slots[0].ids if reader.slots else [0]
             numbers = [ids[numbers[0]] if numbers[0] < len(ids) else NOBODY]
+        else:
+            numbers = [int(own_number(self._board, view.slot, number)) for number in numbers]
         slots = reader.slots
         is_given = all(number in slot.ids for slot, number in zip(slots, numbers, strict=False))
         if not is_given or any(numbers[len(slots) :]):
@@ -126,7 +129,11 @@ class ConcertCodec:
         return ids.index(reader.given.get(0, 0))
 
     def _reader(self, view: AgentView, position: Position) -> OrderReader:
-        return OrderReader(self._world, self._names, position, self._slots(view, position), int(view.row["power"]))
+        return OrderReader(self._world, self._names, position, self._slots(view, position), view.slot)
+
+    def _province(self, view: AgentView, place: int) -> int:
+        """The province of a location that a power observes in its own view."""
+        return int(self._world.province_of[self._board.seen_at[view.slot * self._board.mirrored, place]])
 
     def _slots(self, view: AgentView, position: Position) -> list[Slot]:
         """The orders that a power has to give; none where it is not asked."""
@@ -136,12 +143,13 @@ class ConcertCodec:
         else:
             lists = [listing["ids"][: listing["count"]].tolist() for listing in mask["orders"]]
             places = row["units"].tolist()
+        lists = [[int(own_number(self._board, view.slot, number)) for number in ids] for ids in lists]
         slots = list[Slot]()
         has_to_go = position.phase == RETREATS
         units = position.dislodged if has_to_go else position.units
         for place, ids in zip(places, lists, strict=True):
             if len(ids) > 1:
-                province = NOBODY if position.phase == ADJUSTMENTS else int(self._world.province_of[place])
+                province = NOBODY if position.phase == ADJUSTMENTS else self._province(view, place)
                 slots.append(Slot(province, 0 if province < 0 else int(units[province]), has_to_go, ids))
         return slots
 
@@ -149,8 +157,8 @@ class ConcertCodec:
 
     def encode(self, view: AgentView) -> str:
         """The position, the last orders, and what the power may order."""
-        position = position_of_lane(self._world, view.lane)
-        power = self._names.powers[int(view.row["power"])]
+        position = position_of_view(self._board, view)
+        power = self._names.powers[view.slot]
         return "\n".join(
             [
                 f"{heading(position)}. You are {power}. {self._world.solo} centres win.",
@@ -168,10 +176,10 @@ class ConcertCodec:
             return
         if self._board.single:
             yield from self._earlier_lines(view, position)
-        yield f"Your orders, one a line between {OPENED} and {CLOSED}; {ASKED[position.phase]}:"
-        if position.phase == ADJUSTMENTS:
-            count = abs(int(view.row["build"]))
-            yield f"you {'may build' if view.row['build'] > 0 else 'have to remove'} {count}, out of"
+        due = int(view.row["build"])
+        yield f"Your orders, one a line between {OPENED} and {CLOSED}; {ASKED[position.phase + (due < 0)]}:"
+        if due != 0:
+            yield f"you {'may build' if due > 0 else 'have to remove'} {abs(due)}, out of"
         most = SHOWN_ALONE if self._board.single else SHOWN
         for slot in reader.slots[: 1 if position.phase == ADJUSTMENTS else None]:
             texts = [reader.text_of(slot, number) for number in slot.ids[:most]]
@@ -180,12 +188,14 @@ class ConcertCodec:
 
     def _earlier_lines(self, view: AgentView, position: Position) -> Iterator[str]:
         """Own orders of this phase so far."""
-        given = [number for number in view.row["earlier"].tolist() if number >= 0]
+        given = [
+            int(own_number(self._board, view.slot, number)) for number in view.row["earlier"].tolist() if number >= 0
+        ]
         places = view.row["units"].tolist()
         if given:
             has_to_go = position.phase == RETREATS
             units = position.dislodged if has_to_go else position.units
-            provinces = [int(self._world.province_of[place]) if place >= 0 else NOBODY for place in places]
+            provinces = [self._province(view, place) if place >= 0 else NOBODY for place in places]
             texts = [
                 order_text(self._world, self._names, position.units, p, number, int(units[p]) if has_to_go else 0)
                 for p, number in zip(provinces, given, strict=False)
