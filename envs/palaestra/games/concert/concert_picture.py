@@ -27,7 +27,6 @@ from palaestra.games.concert.concert_position import (
     heading,
     last_lines,
     last_orders,
-    last_phase,
     position_lines,
     position_of_record,
 )
@@ -126,7 +125,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
         for outline in drawing.cells[board.centre_province[c]]:
             canvas.polygon(outline, fade(colors[position.owners[c]], WASH))
     draw_centres(canvas, board, names, drawing)
-    orders, phase = last_orders(board, names, position), last_phase(board, position)
+    orders, phase = last_orders(board, names, position), position.last_phase
     OrderMarks(canvas, board, drawing, position, colors).draw(orders, phase)
     draw_units(canvas, board, names, drawing, position)
     if world.board[0].single:
