@@ -5,9 +5,9 @@
 [Concert](Concert.md) for two, zero-sum: the same rules, orders and scripts. All units move at once, so that the
 best play has to mix.
 
-``map="duel"``: 12 provinces with 8 centres; ``"duel20"``: 20 provinces with 12 centres, two of them on islands that only
-fleets and convoys reach. Both maps are ours, and their own mirror images: sides are fair. Between the sides an isthmus
-divides two seas. ``"france_austria"``: France against Austria on the standard map, where all other centres are free at
+``map="duel"``: 12 provinces with 8 centres; ``"duel20"``: 20 provinces with 12 centres, two of them on islands that
+only fleets and convoys reach. Both maps are ours, and their own mirror images: sides are fair. An isthmus divides two
+seas. ``"france_austria"``: France against Austria on the standard map, where all other centres are free at
 the start.
 
 ## Action Space
@@ -43,9 +43,9 @@ built in; whether the unit may have to go; the kind (3) and power (8) of a dislo
 of the centre (seven, nobody, no centre); whether a battle left the province empty, so that nobody may retreat there;
 whether it is a home centre. A fleet stands on its coast, all else at the province.
 
-Each power sees all this in its own view. On the maps ``"duel"`` and ``"duel20"``, which are their own mirror image, the
-second power (red) sees the mirror image of the map with the powers exchanged, and its orders are numbers in this view: a
-policy plays either side. Texts and pictures show the map as it is.
+Each power sees all this in its own view. On the maps ``"duel"`` and ``"duel20"``, which are their own mirror image,
+the second power (red) sees the mirror image of the map with the powers exchanged, and its orders are numbers in this
+view: a policy plays either side. Texts and pictures show the map as it is.
 
 ## Rewards
 
