@@ -25,6 +25,9 @@ NEXT_STEP, SAME_STEP, OFF = 0, 1, 2
 RUNNING, RESET_DUE, WAITING, SKIP, REFRESH, ENDED = 0, 1, 2, 3, 4, 5
 """Values of ``s.pending``; the last three are set for the length of a call: pass the lane over, only write what it
 shows, or start the next match at once (SAME_STEP)."""
+NOTHING, MASKS, EVERYTHING, ANEW = 0, 1, 2, 3
+"""How much `step_lanes` writes of what a lane shows: neither observations nor masks, masks alone, both, or both with
+the fields that are else written when a match starts."""
 HORIZON = 1
 """Number of the end reason of a match that the horizon truncated."""
 TERMINATED, TRUNCATED = 1, 2
@@ -259,11 +262,15 @@ def write_match_observations(s, world, started, spans, row_bytes, row, work_byte
 
 def write_match_masks(s, world, words, spans, row_bytes, row, work_bytes, work):
     """Writes the masks of one match."""
-    record_bytes = work_bytes if SIZED else row_bytes
-    record_bytes[:] = 0
+    if SIZED:
+        work_bytes[:] = 0
+    elif HAS_CANDIDATES:
+        clear_masks(words, row_bytes)
+    else:
+        row_bytes[:] = 0
     legal(s, world, work if SIZED else row)
     if SIZED:
-        pack(spans, record_bytes, row_bytes, True)
+        pack(spans, work_bytes, row_bytes, True)
     for w in range(len(words) if SIZED else WORDS):
         word = words[w]
         if word.n > 0:
@@ -274,6 +281,13 @@ def write_match_masks(s, world, words, spans, row_bytes, row, work_bytes, work):
             elif not is_active:  # nothing but the no-op
                 row_bytes[word.mask_offset : word.mask_offset + word.n] = 0
                 row_bytes[word.mask_offset + word.noop] = 1
+
+
+def clear_masks(words, mask_bytes):
+    """Zeroes dense masks and the counts of lists; places of a list are written once, by `finish_candidates`."""
+    for w in range(WORDS):
+        word = words[w]
+        mask_bytes[word.mask_offset : word.mask_offset + (4 if word.candidates > 0 else word.n)] = 0
 
 
 def finish_candidates(word, is_active, mask_bytes):
@@ -294,11 +308,13 @@ def clear_rewards(i, R, LEFT):
 
 
 def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the time that each game takes to compile)
-    lo, hi, check, mode, thread,
+    lo, hi, check, mode, thread, outputs, mask_rows,
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved).
+
+    Lane i is held to the masks in row ``mask_rows[i]``; ``outputs`` says how much of what it shows is written after.
 
     Matches that end under SAME_STEP start anew in a second pass over the lanes, after what they last showed was kept:
     a second place that calls the rules would be compiled a second time.
@@ -316,7 +332,8 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
             if task == RUNNING:
                 if restart:
                     continue
-                prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], LEFT[i], scratch)
+                held_to = MB[np.uint64(mask_rows[i])]
+                prepare(s, world, words, first_word, A[i], WI[i], WF[i], held_to, R[i], LEFT[i], scratch)
                 result = finish_step(s, np.int64(play(s, world, A[i], R[i], scratch)), LEFT[i])
                 TERM[i] = result == TERMINATED
                 TRUNC[i] = result == TRUNCATED
@@ -345,8 +362,10 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
             if task in (RESET_DUE, ENDED):
                 start_match(s, SB[i], world, first_word, scratch)
             row = np.uint64(0) if SIZED else i
-            write_match_observations(s, world, task != RUNNING, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
-            if HAS_LEGAL:
+            if outputs >= EVERYTHING:
+                started = task != RUNNING or outputs == ANEW
+                write_match_observations(s, world, started, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
+            if HAS_LEGAL and outputs != NOTHING:
                 write_match_masks(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
         if ended == 0 or restart:
             return -1

@@ -1,4 +1,4 @@
-"""Refuses concurrent calls of one simulation, and calls after an interrupted one.
+"""Refuses concurrent calls of one simulation, calls after an interrupted one, and calls that would miss outputs.
 
 Ctrl-C, an alarm or an error of an engine may end a call anywhere. One call of machine code cannot be interrupted. All
 others mark the simulation before they begin to change it and take the mark away at their end: where a call finds the
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
 from palaestra.core.run.opponent_assignments import OpponentAssignments
+
+if TYPE_CHECKING:
+    from palaestra.core.run.simulation import Simulation
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -206,3 +209,35 @@ class RollbackOnError:
             for assignment, lanes in row:
                 assignment.lanes[...] = lanes
             self._assignments[team] = [assignment for assignment, _ in row]
+
+
+def check_outputs(
+    sim: Simulation, call: Literal["step", "load_states"], outputs: bool, outputs_hold: bool = True
+) -> None:
+    """Whether a call may leave observations and masks unwritten, or go on after one that did.
+
+    Args:
+        sim: The simulation.
+        call: The call.
+        outputs: Whether it writes observations and masks.
+        outputs_hold: Whether the last calls did.
+
+    Raises:
+        ValueError: It may not; says why.
+    """
+    if outputs and outputs_hold:
+        return
+    readers = [f"the Python opponent of {team}" for team in sim.opponent_assignments]
+    if sim.recorder is not None:
+        readers.append("the recorder")
+    if outputs:
+        if readers:
+            raise ValueError(f"{readers[0]} reads what a call with outputs=False left unwritten: call refresh() first")
+        return
+    if not sim.may_skip_outputs:
+        other = "worker processes play" if sim.game.physics is None else "an engine outside moves the bodies"
+        raise ValueError(f"{call}(outputs=False) is for compiled rules in this process: in {sim.game.name} {other}")
+    if readers:
+        raise ValueError(f"{call}(outputs=False): {readers[0]} reads observations")
+    if call == "step" and sim.autoreset_mode != "off":
+        raise ValueError(f'step(outputs=False) needs autoreset_mode="off", got {sim.autoreset_mode!r}')
