@@ -96,7 +96,7 @@ def test_an_interrupted_call_is_named_by_the_next_one(call: str, monkeypatch: py
         real = getattr(__import__("palaestra.core.run.simulation", fromlist=[target]), target)
         monkeypatch.setattr(f"palaestra.core.run.simulation.{target}", after(real, 1))
     else:
-        monkeypatch.setattr(sim, "_play", after(lambda *outputs: None, 1))
+        monkeypatch.setattr(sim, "_play", after(lambda: None, 1))
     arguments = {"restore": [snapshot], "load_states": [snapshot.states], "seed": [3]}.get(call, [])
     with pytest.raises(KeyboardInterrupt):
         getattr(sim, call)(*arguments)

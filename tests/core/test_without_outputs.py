@@ -86,9 +86,9 @@ def test_equal_records_side_by_side_share_the_masks_of_the_first():
     sim = started("orchard")
     records = runs_of_equal_records("orchard")
     sim.load_states(records, outputs=False)
-    assert sim.buffers.mask_rows.tolist() == [0, 0, 0, 3, 3, 5]
+    assert sim.buffers.mask_rows.tolist() == [-1, 0, 0, -1, 3, -1]
     sim.load_states(records[[0, 0, 1]], SOME, outputs=False)
-    assert sim.buffers.mask_rows.tolist() == [0, -1, 0, 0, -1, 5]
+    assert sim.buffers.mask_rows.tolist() == [-1, -1, 0, 0, -1, -1]
     sim.step(idle_actions(sim), outputs=False)
     assert sim.buffers.mask_rows.tolist() == [-1] * N
     sim.step(idle_actions(sim))
@@ -165,13 +165,30 @@ def test_a_game_that_forbids_nothing_is_played_without_outputs_too():
     assert (leaves(sim.observations)[0] != leaves(twin.observations)[0]).any()
 
 
+def test_a_match_that_is_to_start_is_started():
+    records = started("orchard").states.copy()
+    records["pending"][::2] = 1
+    quiet, twin = started("orchard"), started("orchard")
+    for sim, outputs in ((quiet, False), (twin, True)):
+        sim.load_states(records, outputs=outputs)
+        for _ in range(2):
+            sim.step(idle_actions(sim), outputs=outputs)
+    assert results(quiet) == results(twin)
+    assert quiet.states["steps"].tolist() == [1, 2] * 3
+
+
 class Idle:
-    """A Python opponent that does nothing."""
+    """A Python opponent that does nothing and keeps what it saw."""
 
     memory_size = 0
+    seen: Any = None
 
     def act(self, observations, legal, acting, first, seeds, memory):
-        return {"carrier": np.zeros((len(seeds), 1, 2), np.int64)}
+        self.seen = copy.deepcopy((observations, legal))
+        return {"picker": np.zeros((len(seeds), 1), np.int64), "carrier": np.zeros((len(seeds), 1), CARRIED)}
+
+
+CARRIED = GAMES["orchard"].action_dtype["carrier"].base
 
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
@@ -214,12 +231,23 @@ def test_who_reads_observations_is_a_reason_to_refuse():
     sim = started("orchard")
     sim.load_states(sim.states.copy(), outputs=False)
     sim.set_opponent("blue", Idle())
-    with pytest.raises(ValueError, match=r"opponent of blue reads what .* left unwritten: call refresh\(\) first"):
-        sim.step(idle_actions(sim))
     with pytest.raises(ValueError, match=r"step\(outputs=False\): the Python opponent of blue reads"):
         sim.step(idle_actions(sim), outputs=False)
-    sim.refresh()
-    assert not sim.guard.interrupted
+
+
+def test_a_player_that_comes_later_is_shown_what_is():
+    records, players, sims = (
+        runs_of_equal_records("orchard"),
+        (Idle(), Idle()),
+        (started("orchard"), started("orchard")),
+    )
+    for sim, player, outputs in zip(sims, players, (False, True), strict=True):
+        sim.load_states(records, outputs=outputs)
+        sim.step(idle_actions(sim), outputs=outputs)
+        sim.set_opponent("blue", player)
+        sim.step(idle_actions(sim))
+    np.testing.assert_equal(players[0].seen, players[1].seen)
+    assert results(sims[0]) == results(sims[1])
 
 
 def test_an_engine_outside_is_refused():

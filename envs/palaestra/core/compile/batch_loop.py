@@ -25,9 +25,6 @@ NEXT_STEP, SAME_STEP, OFF = 0, 1, 2
 RUNNING, RESET_DUE, WAITING, SKIP, REFRESH, ENDED = 0, 1, 2, 3, 4, 5
 """Values of ``s.pending``; the last three are set for the length of a call: pass the lane over, only write what it
 shows, or start the next match at once (SAME_STEP)."""
-NOTHING, MASKS, EVERYTHING, ANEW = 0, 1, 2, 3
-"""How much `step_lanes` writes of what a lane shows: neither observations nor masks, masks alone, both, or both with
-the fields that are else written when a match starts."""
 HORIZON = 1
 """Number of the end reason of a match that the horizon truncated."""
 TERMINATED, TRUNCATED = 1, 2
@@ -308,13 +305,11 @@ def clear_rewards(i, R, LEFT):
 
 
 def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the time that each game takes to compile)
-    lo, hi, check, mode, thread, outputs, mask_rows,
+    lo, hi, check, mode, thread,
     S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
     O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
 ):  # fmt: skip
     """One decision of the lanes [lo, hi). Returns -1, or the first offending action (then nothing has moved).
-
-    Lane i is held to the masks in row ``mask_rows[i]``; ``outputs`` says how much of what it shows is written after.
 
     Matches that end under SAME_STEP start anew in a second pass over the lanes, after what they last showed was kept:
     a second place that calls the rules would be compiled a second time.
@@ -332,8 +327,7 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
             if task == RUNNING:
                 if restart:
                     continue
-                held_to = MB[np.uint64(mask_rows[i])]
-                prepare(s, world, words, first_word, A[i], WI[i], WF[i], held_to, R[i], LEFT[i], scratch)
+                prepare(s, world, words, first_word, A[i], WI[i], WF[i], MB[i], R[i], LEFT[i], scratch)
                 result = finish_step(s, np.int64(play(s, world, A[i], R[i], scratch)), LEFT[i])
                 TERM[i] = result == TERMINATED
                 TRUNC[i] = result == TRUNCATED
@@ -362,14 +356,51 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
             if task in (RESET_DUE, ENDED):
                 start_match(s, SB[i], world, first_word, scratch)
             row = np.uint64(0) if SIZED else i
-            if outputs >= EVERYTHING:
-                started = task != RUNNING or outputs == ANEW
-                write_match_observations(s, world, started, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
-            if HAS_LEGAL and outputs != NOTHING:
+            write_match_observations(s, world, task != RUNNING, spans, OB[i], O[row], KOB[thread], KO[thread], scratch)
+            if HAS_LEGAL:
                 write_match_masks(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
         if ended == 0 or restart:
             return -1
         restart = True
+
+
+def result_lanes(
+    lo, hi, check, plays, thread, mask_rows,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
+):  # fmt: skip
+    """One decision without outputs of lanes that wait for a reset when their match is over; results as of `step_lanes`.
+
+    Lane i is held to the masks in row ``mask_rows[i]``. The call before the decision, with ``plays`` False, writes
+    those of running lanes that have none (-1): another thread's lanes may be held to them. A driver of its own, as an
+    argument or a branch more in `step_lanes` costs a small game up to a quarter of its speed.
+    """
+    if check:
+        offender = first_offender(lo, hi, S, words, WI, WF)
+        if offender >= 0:
+            return offender
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        s = S[i]
+        if not plays:
+            if s.pending == RUNNING and mask_rows[i] < 0:
+                if HAS_LEGAL:
+                    row = np.uint64(0) if SIZED else i
+                    write_match_masks(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
+                mask_rows[i] = i
+        elif s.pending == RUNNING:
+            held_to = MB[np.uint64(mask_rows[i])]
+            prepare(s, world, words, first_word, A[i], WI[i], WF[i], held_to, R[i], LEFT[i], SCRATCH[thread])
+            result = finish_step(s, np.int64(play(s, world, A[i], R[i], SCRATCH[thread])), LEFT[i])
+            TERM[i] = result == TERMINATED
+            TRUNC[i] = result == TRUNCATED
+            WINNER[i] = s.info.winner if result != 0 else -1
+            REASON[i] = s.info.end_reason if result != 0 else 0
+            if result != 0:
+                s.pending = WAITING
+            mask_rows[i] = -1
+        elif s.pending != SKIP:
+            clear_rewards(i, R, LEFT)
+    return -1
 
 
 def check_lanes(lo, hi, S, words, WI, WF):

@@ -211,33 +211,20 @@ class RollbackOnError:
             self._assignments[team] = [assignment for assignment, _ in row]
 
 
-def check_outputs(
-    sim: Simulation, call: Literal["step", "load_states"], outputs: bool, outputs_hold: bool = True
-) -> None:
-    """Whether a call may leave observations and masks unwritten, or go on after one that did.
-
-    Args:
-        sim: The simulation.
-        call: The call.
-        outputs: Whether it writes observations and masks.
-        outputs_hold: Whether the last calls did.
+def check_no_outputs(sim: Simulation, call: Literal["step", "load_states"]) -> None:
+    """Whether a call may leave observations and masks unwritten; compiles what plays so.
 
     Raises:
         ValueError: It may not; says why.
     """
-    if outputs and outputs_hold:
-        return
-    readers = [f"the Python opponent of {team}" for team in sim.opponent_assignments]
-    if sim.recorder is not None:
-        readers.append("the recorder")
-    if outputs:
-        if readers:
-            raise ValueError(f"{readers[0]} reads what a call with outputs=False left unwritten: call refresh() first")
-        return
     if not sim.may_skip_outputs:
         other = "worker processes play" if sim.game.physics is None else "an engine outside moves the bodies"
         raise ValueError(f"{call}(outputs=False) is for compiled rules in this process: in {sim.game.name} {other}")
+    readers = [f"the Python opponent of {team}" for team in sim.opponent_assignments]
+    if sim.recorder is not None:
+        readers.append("the recorder")
     if readers:
         raise ValueError(f"{call}(outputs=False): {readers[0]} reads observations")
     if call == "step" and sim.autoreset_mode != "off":
         raise ValueError(f'step(outputs=False) needs autoreset_mode="off", got {sim.autoreset_mode!r}')
+    sim.link_results()

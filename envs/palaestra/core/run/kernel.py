@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import ANEW, EVERYTHING, MASKS, NOTHING, REFRESH, RESET_DUE, RUNNING, SKIP
+from palaestra.core.compile.batch_loop import REFRESH, RESET_DUE, SKIP
 from palaestra.core.compile.compiler_messages import explain_refusal, plain_text
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import Kernel, hooks_of, link, record_view
@@ -31,54 +32,71 @@ class KernelSimulation(Simulation):
         super().__init__(game, num_envs, **options)
         self.kernel: Kernel = link(game, self.compiled)
         self._lane_threads: LaneThreads | None = None
-        self._own_rows = np.arange(num_envs)
-        self._arguments = (self.buffers.mask_rows, *lane_arguments(self))
-        options_of_all = (True, self.autoreset, 0, EVERYTHING, *self._arguments)
-        self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, *options_of_all)
+        self._arguments = lane_arguments(self)
+        self._step_driver = bound(self, self.kernel, "step_lanes", 0, 0, True, self.autoreset, 0, *self._arguments)
         if self.threads == 1:
-            self._machine_step = partial(self._step_driver, 0, self.num_envs, *options_of_all)
+            self._machine_step = partial(self._step_driver, 0, self.num_envs, True, self.autoreset, 0, *self._arguments)
             self._one_call = self._machine_step if self.compiled else None
         else:
             self._check_arguments = check_arguments(self)
             self._check_driver = self.kernel.bind("check_lanes", 0, 0, *self._check_arguments)
 
     def _step_lanes(self) -> int:
-        if self._outputs_hold:
-            return self._decide(EVERYTHING)
-        moved = self.states["pending"] != SKIP
-        self._unshare_masks()
-        self._write_missing_masks()
-        offender = self._decide(ANEW)
-        if offender < 0:
-            self._have_written(moved)
-        return offender
-
-    def _step_results(self) -> int:
-        self._outputs_hold = False
-        pending = self.states["pending"]
-        if (pending == SKIP).any():
-            self._unshare_masks()
-        self._write_missing_masks()
-        played = pending == RUNNING
-        offender = self._decide(NOTHING)
-        if offender < 0 and self.game.legal is not None:
-            self.buffers.mask_rows[played] = -1
-            self._unshare_masks()
-        return offender
-
-    def _decide(self, outputs: int) -> int:
-        """One decision in all lanes; see `palaestra.core.compile.batch_loop.step_lanes`."""
         if self.threads == 1:
-            if outputs == EVERYTHING:
-                return self._machine_step()
-            return self._step_driver(0, self.num_envs, True, self.autoreset, 0, outputs, *self._arguments)
+            return self._machine_step()
         offender = self._check_driver(0, self.num_envs, *self._check_arguments)  # all of it before any slice moves
         if offender < 0:
-            self._play(outputs)
+            self._play()
         return offender
 
-    def _play(self, outputs: int = EVERYTHING) -> None:
-        self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self.autoreset, t, outputs, *self._arguments))
+    def link_results(self) -> None:
+        """See `Simulation`."""
+        _ = self._result_driver
+
+    @functools.cached_property
+    def _result_driver(self) -> Callable:
+        arguments = (self.buffers.mask_rows, *self._arguments)
+        driver = bound(self, self.kernel, "result_lanes", 0, 0, True, True, 0, *arguments)
+        return lambda lo, hi, check, plays, t: driver(lo, hi, check, plays, t, *arguments)
+
+    def _step_results(self) -> int:
+        pending = self.states["pending"]
+        if (pending == RESET_DUE).any():  # in records of a simulation that starts matches by itself
+            self._refresh_lanes(pending != SKIP)
+            return self._step_lanes()
+        self._outputs_hold = False
+        if (pending == SKIP).any():
+            self._unshare_masks()
+        driver, checks = self._result_driver, self.threads == 1
+        if not checks and (offender := self._check_driver(0, self.num_envs, *self._check_arguments)) >= 0:
+            return offender
+        self._slices(lambda lo, hi, t: driver(lo, hi, False, False, t))
+        if checks:
+            return driver(0, self.num_envs, True, True, 0)
+        self._slices(lambda lo, hi, t: driver(lo, hi, False, True, t))
+        return -1
+
+    def _share_masks(self, which: np.ndarray) -> None:
+        self._outputs_hold = False
+        self._unshare_masks()
+        rows, own = self.buffers.mask_rows, np.arange(self.num_envs)
+        rows[which] = first_of_equal(self.states, which)
+        rows[which & (rows == own)] = -1
+
+    def _unshare_masks(self) -> None:
+        """Lanes that are held to another lane's masks have none, so that any lane's may be written."""
+        if not self._outputs_hold:
+            rows = self.buffers.mask_rows
+            rows[rows != np.arange(self.num_envs)] = -1
+
+    def _have_written(self, which: np.ndarray) -> None:
+        """Lanes show what their records hold again."""
+        if not self._outputs_hold:
+            self.buffers.mask_rows[which] = np.flatnonzero(which)
+            self._outputs_hold = bool(which.all())
+
+    def _play(self) -> None:
+        self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self.autoreset, t, *self._arguments))
 
     def _slices(self, call: Callable[[int, int, int], Any]) -> None:
         if self.threads == 1:
@@ -98,35 +116,7 @@ class KernelSimulation(Simulation):
         self._only(which, REFRESH)
         self._have_written(which)
 
-    def _share_masks(self, which: np.ndarray) -> None:
-        self._outputs_hold = False
-        if self.game.legal is None:
-            return
-        self._unshare_masks()
-        rows = self.buffers.mask_rows
-        rows[which] = first_of_equal(self.states, which)
-        self._only(which & (rows == self._own_rows), REFRESH, MASKS)
-
-    def _unshare_masks(self) -> None:
-        """Lanes that are held to another lane's masks have none, so that any lane's may be written."""
-        if not self._outputs_hold:
-            rows = self.buffers.mask_rows
-            rows[rows != self._own_rows] = -1
-
-    def _write_missing_masks(self) -> None:
-        """Writes the masks of lanes that are about to play and have none; nobody else is held to these rows."""
-        missing = (self.buffers.mask_rows < 0) & (self.states["pending"] == RUNNING)
-        if missing.any():
-            self._only(missing, REFRESH, MASKS)
-            self.buffers.mask_rows[missing] = self._own_rows[missing]
-
-    def _have_written(self, which: np.ndarray) -> None:
-        """Lanes show what their records hold again."""
-        if not self._outputs_hold:
-            self.buffers.mask_rows[which] = self._own_rows[which]
-            self._outputs_hold = bool(which.all())
-
-    def _only(self, which: np.ndarray, task: int, outputs: int = EVERYTHING) -> None:
+    def _only(self, which: np.ndarray, task: int) -> None:
         """Sends the lanes of ``which`` through the one driver for a task; the others stay as they are."""
         pending = self.states["pending"]
         if task == RESET_DUE and np.count_nonzero(which) == self.num_envs:
@@ -136,7 +126,7 @@ class KernelSimulation(Simulation):
         before = pending.copy()
         pending[...] = np.where(which, task, SKIP)
         try:
-            self._play(outputs)
+            self._play()
         finally:
             back = ~which if task == RESET_DUE else slice(None)
             pending[back] = before[back]

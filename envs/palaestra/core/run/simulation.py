@@ -24,7 +24,7 @@ from palaestra.core.contract.rules import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.run.arrays import Arrays, ByRole
 from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
-from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, check_outputs, exclusive
+from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, check_no_outputs, exclusive
 from palaestra.core.run.opponent_assignments import OpponentAssignments
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.parameters import ParameterRecords
@@ -224,8 +224,8 @@ class Simulation(Arrays, Closes, ABC):
             lanes: Which lanes move; all if None.
             outputs: False for search, which reads `states`, rewards, ends and winners alone: observations and masks of
                 the lanes that move are not written, and neither is what `state` takes from them. They hold again after
-                a call with outputs (`step`, `reset`, `refresh`, `restore`, `load_states`) that plays, starts or shows
-                the lane. Illegal choices are replaced and counted all the same.
+                the next call with outputs (`step`, `refresh`, `restore`; `reset` and `load_states` for their lanes).
+                Illegal choices are replaced and counted all the same. The first such call compiles the rules anew.
 
         Raises:
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
@@ -262,10 +262,15 @@ class Simulation(Arrays, Closes, ABC):
             The place of an action that was refused, or -1.
         """
         guard = self.guard
-        check_outputs(self, "step", outputs, self._outputs_hold)
+        if not outputs:
+            check_no_outputs(self, "step")
         play = self._step_lanes if outputs else self._step_results
         guard.running = "step"
         try:
+            if outputs and not self._outputs_hold:  # for players that read, and for what is written at a start alone
+                guard.interrupted = "step"
+                self._refresh_lanes(np.ones(self.num_envs, np.bool_))
+                guard.interrupted = ""
             keep_outputs = self.recorder is not None and self.recorder.keep_outputs
             remembered = self.opponent_assignments.query(self, self.lane_seeds, which, keep_outputs)
             self._about_to("step", which)
@@ -348,7 +353,8 @@ class Simulation(Arrays, Closes, ABC):
             ValueError: Records of another game, of other agents, or not one a lane; ``outputs=False`` with an engine
                 outside, workers, a Python opponent or a recorder.
         """
-        check_outputs(self, "load_states", outputs)
+        if not outputs:
+            check_no_outputs(self, "load_states")
         which = self._which(mask)
         records = np.asarray(records)
         check_records(self.game, records, int(which.sum()))
@@ -491,12 +497,15 @@ class Simulation(Arrays, Closes, ABC):
     @abstractmethod
     def _step_lanes(self) -> int: ...
 
+    def link_results(self) -> None:
+        """Compiles what plays without outputs, where that has not been done; else the first such call does."""
+
     def _step_results(self) -> int:
         """As `_step_lanes`, without observations and masks."""
         raise NotImplementedError
 
     def _share_masks(self, which: np.ndarray) -> None:
-        """Writes masks of loaded lanes once for each run of equal records, and no observations."""
+        """Marks loaded lanes as without observations; those of a run of equal records have the masks of the first."""
         raise NotImplementedError
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import EVERYTHING, OFF, RUNNING
+from palaestra.core.compile.batch_loop import OFF, RUNNING
 from palaestra.core.compile.linker import hooks_of
 from palaestra.core.compile.reachable import attributes_in
 from palaestra.core.contract.fields import values_of
@@ -335,7 +335,7 @@ def decisions_match_hooks(subject: Subject) -> None:
     sim.set_parameters(horizon=horizons)
     sim.reset(seed=seed)
     player, step = Player(sim), twin.kernel.drivers["step_lanes"]
-    arguments = (0, 1, False, OFF, 0, EVERYTHING, twin.buffers.mask_rows, *lane_arguments(twin))
+    arguments = lane_arguments(twin)
     looked = np.zeros(2, np.int64)  # decisions in which nothing happens, and others
     most = 3 if subject.level == "fast" else 60
     for number in subject.rounds(24, 60, 600, 0.1 if subject.level == "fast" else None):
@@ -350,7 +350,7 @@ def decisions_match_hooks(subject: Subject) -> None:
                 looked[kind] += 1
                 for name, memory in given.items():
                     getattr(twin.buffers, name)[0] = memory[lane]
-                step(*arguments)
+                step(0, 1, False, OFF, 0, *arguments)
                 found = difference(
                     subject.game, _shown(sim.buffers, sim, lane), _shown(twin.buffers, sim, 0), lane
                 ) or first_difference(sim.states[lane : lane + 1], twin.states)
@@ -363,7 +363,7 @@ def decisions_match_hooks(subject: Subject) -> None:
         _load_last(cut, record, words)
         for name in GIVEN:
             getattr(twin.buffers, name)[0] = getattr(cut.buffers, name)[0]
-        step(*arguments)
+        step(0, 1, False, OFF, 0, *arguments)
         cut.step()
         for lane in range(2):
             found = difference(subject.game, _shown(cut.buffers, cut, lane), _shown(twin.buffers, cut, 0), lane)
