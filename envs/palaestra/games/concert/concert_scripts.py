@@ -30,42 +30,61 @@ def scratch_fields(world: World) -> tuple[tuple, ...]:
 
 
 def plan(s, board, power, which, scratch):
-    """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``."""
+    """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``.
+
+    With ``decisions="unit"`` this is called at each decision of a phase, and plans the same each time.
+    """
     for j in range(board.slots):
         scratch.planned[power, j] = 0
-    if which == SEARCH and s.phase == MOVES:
+    if which == HOLD_ALL:
+        return
+    if s.phase != MOVES or which == PROVINCE_VALUE:
+        plan_by_value_late(s, board, power, scratch)
+    elif which == GREEDY_SUPPORT:
+        plan_attacks_late(s, board, power, scratch)
+    else:
         plan_by_search_late(s, board, power, scratch)
-    elif which != HOLD_ALL:
-        plan_by_value_late(s, board, power, which, scratch)
 
 
-def plan_by_value(s, world, power, which, scratch):
-    """See `plan`; ``world`` is the board."""
-    seed_draws(s, power, scratch)
-    count_reach(s, world.map, scratch)
-    write_values(s, world.map, power, scratch)
+def plan_by_value(s, world, power, scratch):
+    """Plans `province_value`, and what all scripts do in retreats and adjustments. ``world`` is the board, here too."""
+    weigh_up(s, world.map, power, scratch)
     if s.phase == ADJUSTMENTS:
         plan_adjustments(s, world, power, scratch)
-        return
-    if s.phase == RETREATS:
+    elif s.phase == RETREATS:
         draft_retreats(s, world.map, power, scratch)
-    elif which == GREEDY_SUPPORT:
-        draft_attacks(s, world, power, scratch)
+        write_plan(s, world.map, power, scratch)
     else:
         draft_by_value(s, world, power, scratch)
+        write_plan(s, world.map, power, scratch)
+
+
+def plan_attacks(s, world, power, scratch):
+    """Plans the moves of `greedy_support`."""
+    weigh_up(s, world.map, power, scratch)
+    draft_attacks(s, world, power, scratch)
     write_plan(s, world.map, power, scratch)
 
 
 def plan_by_search(s, world, power, scratch):
-    """See `plan`; ``world`` is the board."""
-    seed_draws(s, power, scratch)
-    count_reach(s, world.map, scratch)
+    """Plans the moves of `search`."""
+    weigh_up(s, world.map, power, scratch)
     search(s, world, power, scratch)
     write_plan(s, world.map, power, scratch)
 
 
-plan_by_search_late = late(plan_by_search)
-plan_by_value_late = late(plan_by_value)
+plan_by_value_late, plan_attacks_late, plan_by_search_late = (
+    late(plan_by_value),
+    late(plan_attacks),
+    late(plan_by_search),
+)
+
+
+def weigh_up(s, world, power, scratch):
+    """Starts the draws of a plan, and counts and values all places."""
+    seed_draws(s, power, scratch)
+    count_reach(s, world, scratch)
+    write_values(s, world, power, scratch)
 
 
 def choose(s, board, power, scratch):
