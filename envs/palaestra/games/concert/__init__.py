@@ -1,4 +1,4 @@
-"""Concert: games by the rules of simultaneous orders and supports, for two to seven powers (Diplomacy-rules compatible)."""
+"""Concert: games of simultaneous orders and supports, for two to seven powers (Diplomacy-rules compatible)."""
 
 from palaestra.game import Family, Page, Preset, presets
 

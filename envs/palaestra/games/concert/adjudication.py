@@ -1,13 +1,13 @@
 """Adjudication of simultaneous moves: what becomes of all orders of a movement phase.
 
-The rules are those of 2000 or 2023 as the Diplomacy Adjudicator Test Cases read them (L. B. Kruijff, DATC, "The Math of
-Adjudication", whose terms stand below). A unit has up to four questions: does it *move*, is its *support* given, is it
-*dislodged*, has it a *path* (by land, or by fleets that convoy it). Each is unknown at first. Strengths have a least and
-a greatest value, which follow from what is known; a question is answered when both give the same answer. This goes on
-until nothing changes. What is unknown then hangs on itself:
+The rules are those of 2000 or 2023 as the Diplomacy Adjudicator Test Cases (DATC) read them; terms are those of their
+author, L. B. Kruijswijk, in "The Math of Adjudication". A unit has up to four questions: does it *move*, is its
+*support* given, is it *dislodged*, has it a *path* (by land, or by fleets that convoy it). Each is unknown at first.
+Strengths have a least and a greatest value, which follow from what is known; a question is answered when both give the
+same answer. This goes on until nothing changes. What is unknown then hangs on itself:
 
-1. A convoyed army whose attack decides whether its own convoy holds: if exactly one answer agrees with itself, that one;
-   else the army stays where it is and has no effect (Szykman's rule).
+1. A convoyed army whose attack decides whether its own convoy holds: if exactly one answer agrees with itself, that
+   one; else the army stays where it is and has no effect (Szykman's rule).
 2. Units that move in a ring: all move.
 3. Else one of the moves is supposed to succeed; it fails if that contradicts itself.
 
@@ -112,7 +112,7 @@ def match_orders(board, a):
             a.moves[i], a.has_path[i] = NO, NO
     for i in range(a.count):
         kind = a.kind[i]
-        if kind == SUPPORT_HOLD or kind == SUPPORT_MOVE or kind == CONVOY:
+        if kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
             match_order(a, i)
         else:
             a.supports[i] = NO
@@ -136,18 +136,17 @@ def match_order(a, i):
 def goes_by_sea(board, a, i):
     """Whether an army moves by convoy.
 
-    Where it could also walk: by the rules of 2023 if it is ordered to and a route of matching convoys exists; by those
-    of 2000 also if a fleet of its own power is one of them.
+    Where it could also walk: if a fleet of its own power is ordered to convoy it and a route of matching convoys
+    exists; and if it is ordered to go by convoy: by the rules of 2000 only if such a route exists.
     """
     world, start, goal = board.map, a.at[i], a.goal[i]
     if world.ground[start] == SEA or not (a.kind[i] == VIA or world.army_edge[start, goal]):
         return 0
-    if a.kind[i] == VIA and not world.army_edge[start, goal]:
-        return 1
     is_meant = a.kind[i] == VIA
+    if is_meant and (board.rules == 1 or not world.army_edge[start, goal]):
+        return 1
     for f in range(a.count):
-        if board.rules == 0 and carries(a, f, i) and a.whose[f] == a.whose[i]:
-            is_meant = True
+        is_meant = is_meant or (carries(a, f, i) and a.whose[f] == a.whose[i])
     return 1 if is_meant and has_route(world, a, i, ANY_FLEET) else 0
 
 
@@ -271,7 +270,7 @@ def move_answer(a, i):
 
 
 def support_answer(a, i):
-    """Whether a support is given: attacks of others cut it, from where it is directed only if they dislodge the unit."""
+    """Whether a support is given: others cut it, from where it is directed only if they dislodge the unit."""
     if a.is_dislodged[i] == YES:
         return NO
     answer = YES if a.is_dislodged[i] == NO else UNKNOWN

@@ -137,10 +137,10 @@ def order_attack(s, world, target, units, count, scratch):
 def reaches(s, world, p, target):
     """Whether a unit may move to a province."""
     first, last = ways(world, s.unit[p], p)
+    found = False
     for k in range(first, last):
-        if world.province_of[way(world, s.unit[p], k)] == target:
-            return True
-    return False
+        found = found or world.province_of[way(world, s.unit[p], k)] == target
+    return found
 
 
 def best_location(s, world, p, target, scratch):

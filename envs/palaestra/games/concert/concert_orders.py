@@ -36,6 +36,10 @@ MOST_COASTS = 62
 """Coastal provinces, and seas, of a map: sets of them are the bits of an integer."""
 MOST_ORDERS = 2**15
 INLAND, COAST, SEA = 0, 1, 2
+BITS = 6
+"""Of the counter of a power, in an integer that holds those of all powers."""
+BITS = 6
+"""Of the counter of a power, in an integer that holds those of all powers."""
 
 
 class Board(NamedTuple):
@@ -43,10 +47,28 @@ class Board(NamedTuple):
 
     Attributes:
         map: The map.
-        sea_number: Number of each sea among the seas, else -1, int8 [P].
-        coast_number: Number of each coastal province among these, else -1, int8 [P].
+        sea_number: Number of each sea among the seas, else -1, int64 [P].
+        coast_number: Number of each coastal province among these, else -1, int64 [P].
         sea_near: Seas next to each sea, as bits, int64 [seas].
         sea_coast: Coastal provinces next to each sea, as bits, int64 [seas].
+        coast_sea: Seas next to each coastal province, as bits, int64 [coasts].
+        near_start: Provinces next to p are ``near_list[near_start[p]:near_start[p + 1]]``, int64 [P + 1].
+        near_list: Provinces, int64.
+        orders_of: Number of the order in which each power counts provinces, int64 [powers].
+        orders: How many such orders there are: the first rows of ``map.ranked``.
+        mirrored: 1 if the second power sees and orders in the mirror image of the map, which is the first one's view.
+        seen_at: Place of each location in both views, int64 [2, L].
+        image: The number of the order that is the mirror image of each order, int16 [orders]; [1] without a mirror.
+        template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
+        coast_sea: Seas next to each coastal province, as bits, int64 [coasts].
+        near_start: Provinces next to p are ``near_list[near_start[p]:near_start[p + 1]]``, int64 [P + 1].
+        near_list: Provinces, int64.
+        orders_of: Number of the order in which each power counts provinces, int64 [powers].
+        orders: How many such orders there are: the first rows of ``map.ranked``.
+        mirrored: 1 if the second power sees and orders in the mirror image of the map, which is the first one's view.
+        seen_at: Place of each location in both views, int64 [2, L].
+        image: The number of the order that is the mirror image of each order, int16 [orders]; [1] without a mirror.
+        template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
         slots: Orders that a power may give in a phase.
         rules: 0 the rules of 2000, 1 those of 2023.
         score: 0 squares, 1 equal shares of a draw, 2 centres.
@@ -59,6 +81,15 @@ class Board(NamedTuple):
     coast_number: np.ndarray
     sea_near: np.ndarray
     sea_coast: np.ndarray
+    coast_sea: np.ndarray
+    near_start: np.ndarray
+    near_list: np.ndarray
+    orders_of: np.ndarray
+    orders: int
+    mirrored: int
+    seen_at: np.ndarray
+    image: np.ndarray
+    template: np.ndarray
     slots: int
     rules: int
     score: int
@@ -66,7 +97,7 @@ class Board(NamedTuple):
     single: int
 
 
-def board_of(world: World, rules: int, score: int, last_year: int, single: int) -> Board:
+def board_of(world: World, template: np.ndarray, rules: int, score: int, last_year: int, single: int) -> Board:
     """The board of a map.
 
     Raises:
@@ -78,21 +109,66 @@ def board_of(world: World, rules: int, score: int, last_year: int, single: int) 
     seas, coasts = (np.flatnonzero(world.ground == ground) for ground in (SEA, COAST))
     if max(len(seas), len(coasts)) > MOST_COASTS:
         raise ValueError(f"a map has at most {MOST_COASTS} seas and coastal provinces, got {len(seas)}, {len(coasts)}")
-    sea_number, coast_number = (np.full(world.provinces, -1, np.int8) for _ in range(2))
+    sea_number, coast_number = (np.full(world.provinces, -1, np.int64) for _ in range(2))
     sea_number[seas], coast_number[coasts] = np.arange(len(seas)), np.arange(len(coasts))
     near = world.fleet_reach[seas] != 0
+    reach = world.army_edge != 0
+    np.logical_or.at(reach, world.province_of, world.fleet_reach != 0)
+    mirrored = bool((world.ranked[0] != world.ranked[-1]).any())
     return Board(
         world,
         sea_number,
         coast_number,
         near[:, seas] @ (1 << np.arange(len(seas))),
         near[:, coasts] @ (1 << np.arange(len(coasts))),
+        near[:, coasts].T @ (1 << np.arange(len(seas))),
+        np.append(0, np.cumsum(reach.sum(axis=1))),
+        np.nonzero(reach)[1],
+        np.arange(world.powers) * mirrored,
+        1 + mirrored,
+        int(mirrored),
+        np.stack([np.arange(world.locations), world.mirror if mirrored else np.arange(world.locations)]),
+        images_of_orders(world) if mirrored else np.zeros(1, np.int16),
+        template,
         world.solo - 1,
         rules,
         score,
         last_year,
         single,
     )
+
+
+class Ground(NamedTuple):
+    """The world of a game.
+
+    Attributes:
+        board: One record of the fields of `Board`: what is handed from function to function is then one address.
+    """
+
+    board: np.ndarray
+
+
+def ground_of(board: Board) -> Ground:
+    """The world of a game on a board."""
+    return Ground(np.array([as_tuple(board)], record_type(board)).view(np.recarray))
+
+
+def record_type(values: tuple) -> np.dtype:
+    """The record that holds a named tuple of numbers, arrays and further named tuples."""
+    members = []
+    for name, value in zip(values._fields, values, strict=True):  # type: ignore[attr-defined]
+        if isinstance(value, tuple):
+            members.append((name, record_type(value)))
+        elif isinstance(value, np.ndarray):
+            members.append((name, value.dtype, value.shape))
+        else:
+            members.append((name, "i8"))
+    return np.dtype((np.record, members))
+
+
+def as_tuple(values: tuple) -> tuple:
+    """A named tuple as plain tuples, as NumPy takes the values of a record."""
+    return tuple(as_tuple(value) if isinstance(value, tuple) else value for value in values)
 
 
 def wide(value: int | np.ndarray) -> int | np.ndarray:
@@ -159,6 +235,30 @@ def order_parts(world, number):
 # --------------------------------------------------------------------------------------------------------------- units
 
 
+def images_of_orders(world: World) -> np.ndarray:
+    """The mirror image of each order, int16 [orders]."""
+    images = np.zeros(number_of_orders(world), np.int16)
+    for number in range(1, len(images)):
+        kind, a, b = order_parts(world, number)
+        images[number] = order_number(world, kind, world.mirror[a], world.mirror[b])
+    return images
+
+
+def own_number(board, power, number):
+    """Number of an order in the view of a power, from that on the map; and conversely."""
+    return board.image[number] if board.mirrored and power == 1 else number
+
+
+def sort_list(board, power, listing):
+    """Puts a list into the view of its power, by numbers: both powers then have the same list in mirrored positions."""
+    for k in range(listing.count):
+        number, j = own_number(board, power, listing.ids[k]), k
+        while j > 0 and listing.ids[j - 1] > number:
+            listing.ids[j] = listing.ids[j - 1]
+            j -= 1
+        listing.ids[j] = number
+
+
 def power_of(unit):
     """Power of a unit."""
     return (np.int64(unit) - 1) % 8
@@ -190,6 +290,11 @@ def may_walk(world, unit, province, goal):
     return world.army_edge[province, goal] != 0
 
 
+def count_of(counters, power):
+    """The counter of a power among those in an integer."""
+    return (counters >> (BITS * power)) & (2**BITS - 1)
+
+
 # --------------------------------------------------------------------------------------------------------------- lists
 
 
@@ -218,12 +323,13 @@ def list_moves(s, board, province, fleets, listing):
     world, unit = board.map, s.unit[province]
     offer(listing, 0)
     list_ways(s, board, unit, province, fleets, listing)
-    for p in range(world.provinces):
-        if p != province and s.unit[p] != 0 and may_walk(world, unit, province, p):
+    for k in range(board.near_start[province], board.near_start[province + 1]):
+        p = board.near_list[k]
+        if s.unit[p] != 0 and may_walk(world, unit, province, p):
             put(s, listing, order_number(world, SUPPORT_HOLD, p, 0))
-    for p in range(world.provinces):
-        if p != province and s.unit[p] != 0:
-            list_supported_moves(s, board, province, p, listing)
+    for k in range(board.near_start[province], board.near_start[province + 1]):
+        if may_walk(world, unit, province, board.near_list[k]):
+            list_supported_moves(s, board, province, board.near_list[k], listing)
     if board.sea_number[province] >= 0:
         list_convoys(s, board, province, fleets, listing)
 
@@ -245,61 +351,61 @@ def list_ways(s, board, unit, province, fleets, listing):
                 put(s, listing, order_number(world, VIA, p, 0))
 
 
-def list_supported_moves(s, board, province, other, listing):
-    """Supports of the moves that a unit in another province can make without a convoy."""
-    world, unit, supported = board.map, s.unit[province], s.unit[other]
-    if is_fleet(unit):
-        at = location_of(world, unit, province)
-        before = -1
-        for k in range(world.fleet_start[at], world.fleet_start[at + 1]):
-            goal = world.province_of[world.fleet_list[k]]
-            if goal != before and goal != other and may_walk(world, supported, other, goal):
-                put(s, listing, order_number(world, SUPPORT_MOVE, other, goal))
-            before = goal
-        return
-    for k in range(world.army_start[province], world.army_start[province + 1]):
-        goal = world.army_list[k]
-        if goal != other and may_walk(world, supported, other, goal):
+def list_supported_moves(s, board, province, goal, listing):
+    """Supports, by the unit in a province, of moves to a goal without a convoy."""
+    world = board.map
+    for k in range(board.near_start[goal], board.near_start[goal + 1]):
+        other = board.near_list[k]
+        if other != province and s.unit[other] != 0 and may_walk(world, s.unit[other], other, goal):
             put(s, listing, order_number(world, SUPPORT_MOVE, other, goal))
 
 
 def list_convoys(s, board, province, fleets, listing):
-    """Convoys by the fleet in a sea, where it is no detour: of armies, to coasts."""
-    world = board.map
+    """Convoys by the fleet in a sea: of armies, to coasts, where it is no detour."""
+    world, sea = board.map, board.sea_number[province]
+    rest = fleets & ~(1 << sea)
+    group = connected(board, (1 << sea) | (board.sea_near[sea] & rest), rest)
+    coasts = coasts_of(board, group)
     for p in range(world.provinces):
-        if is_army_at_coast(s, board, p):
-            goals = goals_through(board, board.sea_number[province], board.coast_number[p], fleets)
+        if is_army_at_coast(s, board, p) and has_bit(coasts, board.coast_number[p]):
             for goal in range(world.provinces):
-                if goal != p and has_bit(goals, board.coast_number[goal]):
+                number = board.coast_number[goal]
+                if goal != p and has_bit(coasts, number) and is_on_way(board, sea, board.coast_number[p], number, rest):
                     put(s, listing, order_number(world, CONVOY, p, goal))
 
 
-def goals_through(board, sea, coast, fleets):
-    """Coasts, as bits, to which a chain of fleets may carry an army through a sea.
+def is_on_way(board, sea, start, goal, rest):
+    """Whether a fleet in a sea is part of a chain of fleets between two coasts that has no shorter chain within it.
 
-    Without the fleet in this sea the others fall into groups. The army comes to it directly or by one group, and leaves
-    it directly or by another one: a way by the same group in both directions would not need it.
+    Args:
+        board: The board.
+        sea: Number of the sea.
+        start: Number of a coast.
+        goal: Number of another one.
+        rest: Seas of the other fleets, as bits.
     """
-    direct = board.sea_coast[sea]
-    rest = fleets & ~(1 << sea)
-    near, groups, all_groups, other_groups = board.sea_near[sea] & rest, 0, 0, 0
-    while near != 0:
-        group = connected(board, near & -near, rest)
-        coasts = coasts_of(board, group)
-        near &= ~group
-        all_groups |= coasts
-        if has_bit(coasts, coast):
-            groups += 1
-        else:
-            other_groups |= coasts
-    goals = 0
-    if has_bit(direct, coast):
-        goals |= direct | all_groups
-    if groups > 0:
-        goals |= direct | other_groups
-    if groups > 1:
-        goals |= all_groups
-    return goals
+    direct, near = board.sea_coast[sea], board.sea_near[sea] & rest
+    if has_bit(direct, start):
+        return has_bit(direct, goal) or leads_to(board, near, rest & ~board.coast_sea[start], goal)
+    if has_bit(direct, goal):
+        return leads_to(board, near, rest & ~board.coast_sea[goal], start)
+    before = near & ~board.coast_sea[goal]
+    while before != 0:
+        first = before & -before
+        before &= ~first
+        if leads_to(board, first, rest & ~board.coast_sea[goal] & ~(near & ~first), start):
+            behind = near & ~board.coast_sea[start] & ~first
+            while behind != 0:
+                second = behind & -behind
+                behind &= ~second
+                if leads_to(board, second, rest & ~board.coast_sea[start] & ~(near & ~second), goal):
+                    return True
+    return False
+
+
+def leads_to(board, seas, fleets, coast):
+    """Whether fleets lead from some of these seas to a coast."""
+    return has_bit(coasts_of(board, connected(board, seas & fleets, fleets)), coast)
 
 
 def list_supported_convoys(s, board, province, other, goals, listing):
@@ -314,10 +420,11 @@ def list_supported_convoys(s, board, province, other, goals, listing):
         listing: The list.
     """
     world, unit = board.map, s.unit[province]
-    for goal in range(world.provinces):
-        if goal != other and goal != province and has_bit(goals, board.coast_number[goal]):
-            if may_walk(world, unit, province, goal) and world.army_edge[other, goal] == 0:
-                put(s, listing, order_number(world, SUPPORT_MOVE, other, goal))
+    for k in range(board.near_start[province], board.near_start[province + 1]):
+        goal = board.near_list[k]
+        is_reached = goal != other and has_bit(goals, board.coast_number[goal]) and world.army_edge[other, goal] == 0
+        if is_reached and may_walk(world, unit, province, goal):
+            put(s, listing, order_number(world, SUPPORT_MOVE, other, goal))
 
 
 def is_army_at_coast(s, board, province):
@@ -380,7 +487,7 @@ def list_retreats(s, board, province, listing):
 
 
 def is_free(s, province, attacker):
-    """Whether a unit may retreat to a province: nobody is there, no battle was fought for it, no attacker came thence."""
+    """Whether a unit may retreat to a province: no unit, no battle that left it empty, no attacker came thence."""
     return s.unit[province] == 0 and s.mark[province] != CONTESTED and province != attacker
 
 

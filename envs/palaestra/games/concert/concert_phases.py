@@ -1,8 +1,8 @@
 """Phases of the Concert games: who has orders to give, and what follows from them.
 
 A year is: spring moves, retreats; autumn moves, retreats, capture of centres, adjustments. A phase in which nobody has
-a choice is skipped. A power gives its orders in the order in which it counts provinces (``rank`` of the map): one a unit
-in moves and retreats, one a unit that it may build or has to remove in adjustments.
+a choice is skipped. A power gives its orders in the order in which it counts provinces (``rank`` of the map): one a
+unit in moves and retreats, one a unit that it may build or has to remove in adjustments.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from palaestra.games.concert.adjudication import (
     result_of,
 )
 from palaestra.games.concert.concert_orders import (
+    BITS,
     BUILD_ARMY,
     BUILD_FLEET,
     CONTESTED,
@@ -26,6 +27,7 @@ from palaestra.games.concert.concert_orders import (
     MOVE,
     NOTHING,
     REMOVE,
+    count_of,
     is_fleet,
     is_free,
     location_of,
@@ -93,14 +95,13 @@ def asks(s, world, power, p):
     return unit != 0 and power_of(unit) == power
 
 
-def orders_due(s, world, power):
-    """Orders that a power has to give in this phase."""
-    if s.phase == ADJUSTMENTS:
-        return abs(adjustment(s, world, power))
-    count = 0
-    for p in range(world.provinces):
-        count += asks(s, world, power, p)
-    return count
+def asked_power(s, board, row, p):
+    """Power that the unit in a province asks for an order and that counts in the order ``row``, or -1."""
+    unit = s.unit[p] if s.phase == MOVES else s.dislodged[p]
+    if unit == 0:
+        return -1
+    power = power_of(unit)
+    return power if board.orders_of[power] == row else -1
 
 
 def has_retreat(s, world, p):
@@ -112,10 +113,10 @@ def has_retreat(s, world, p):
             if is_free(s, world.province_of[world.fleet_list[k]], s.mark[p]):
                 return True
         return False
+    found = False
     for k in range(world.army_start[p], world.army_start[p + 1]):
-        if is_free(s, world.army_list[k], s.mark[p]):
-            return True
-    return False
+        found = found or is_free(s, world.army_list[k], s.mark[p])
+    return found
 
 
 # --------------------------------------------------------------------------------------------------------- resolutions
@@ -131,19 +132,21 @@ def resolve(s, board, given, a):
         a: Work record.
     """
     world = board.map
+    s.last_phase = s.phase
     for p in range(world.provinces):
         s.order[p], s.result[p] = HOLD, OK
     if s.phase == ADJUSTMENTS:
         for power in range(world.powers):
             adjust(s, board, power, given)
         return
-    for power in range(world.powers):
-        j = 0
+    for row in range(board.orders):
+        counters = 0
         for k in range(world.provinces):
-            p = world.ranked[power, k]
-            if asks(s, world, power, p):
-                s.order[p] = given[power, j]
-                j += 1
+            p = world.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
+                s.order[p] = given[power, count_of(counters, power)]
+                counters += 1 << (BITS * power)
     if s.phase == MOVES:
         resolve_moves(s, board, a)
     else:
@@ -214,7 +217,7 @@ def adjust(s, board, power, given):
     due = adjustment(s, world, power)
     for j in range(abs(due)):
         kind, at, _ = order_parts(world, given[power, j])
-        if due > 0 and (kind == BUILD_ARMY or kind == BUILD_FLEET):
+        if due > 0 and kind in (BUILD_ARMY, BUILD_FLEET):
             p = world.province_of[at]
             if s.unit[p] == 0:
                 s.unit[p], s.order[p] = unit_at(world, power, kind == BUILD_FLEET, at), given[power, j]
@@ -233,25 +236,31 @@ def remove(s, world, p):
 def farthest(s, board, power):
     """Province of the unit that is removed first in civil disorder.
 
-    It is the farthest from the home centres of its power (rules of 2000) or from its centres (2023); of equally far
-    ones a fleet, and of these the first in the order of the power.
+    It is the farthest from the home centres of its power, fleets by sea (rules of 2000), or from its centres, all by
+    land and sea (2023); of equally far ones a fleet, and of these the first in the order of the power.
     """
     world, chosen, most = board.map, 0, -1
     for k in range(world.provinces):
         p = world.ranked[power, k]
         unit = s.unit[p]
         if unit != 0 and power_of(unit) == power:
-            steps = 127
-            for c in range(world.centres):
-                goal = world.centre_province[c]
-                counts = world.home[goal] == power if board.rules == 0 else s.owner[c] == power
-                if counts:
-                    way = world.fleet_steps[location_of(world, unit, p), goal] if is_fleet(unit) else 0
-                    steps = min(steps, way if is_fleet(unit) else world.army_steps[p, goal])
-            value = 2 * steps + is_fleet(unit)
+            value = 2 * steps_home(s, board, power, p, unit) + is_fleet(unit)
             if value > most:
                 chosen, most = p, value
     return chosen
+
+
+def steps_home(s, board, power, p, unit):
+    """Moves from a unit to the nearest centre that counts: see `farthest`."""
+    world, steps = board.map, 127
+    for c in range(world.centres):
+        goal = world.centre_province[c]
+        if board.rules == 1 and s.owner[c] == power:
+            steps = min(steps, world.army_steps[p, goal])
+        elif board.rules == 0 and world.home[goal] == power:
+            by_sea = world.fleet_steps[location_of(world, unit, p), goal]
+            steps = min(steps, by_sea if is_fleet(unit) else world.army_steps[p, goal])
+    return steps
 
 
 # ------------------------------------------------------------------------------------------------------ what comes next
@@ -279,17 +288,23 @@ def go_on(s, board):
 
 def any_dislodged(s, world):
     """Whether a unit has to retreat."""
+    found = False
     for p in range(world.provinces):
-        if s.dislodged[p] != 0:
-            return True
-    return False
+        found = found or s.dislodged[p] != 0
+    return found
 
 
 def write_acting(s, world):
     """Notes how many orders each power has to give, and asks those that have one. Returns whether there are any."""
+    for power in range(world.powers):
+        s.due[power] = abs(adjustment(s, world, power)) if s.phase == ADJUSTMENTS else 0
+    if s.phase != ADJUSTMENTS:
+        for p in range(world.provinces):
+            unit = s.unit[p] if s.phase == MOVES else s.dislodged[p]
+            if unit != 0:
+                s.due[power_of(unit)] += 1
     some = False
     for power in range(world.powers):
-        s.due[power] = orders_due(s, world, power)
         s.acting[power] = s.due[power] > 0
         some = some or s.due[power] > 0
     return some
@@ -347,11 +362,10 @@ def share(s, board, power):
 
 def is_first(s, world, power):
     """Whether a power owns more centres than any other."""
-    own = centres_of(s, world, power)
+    own, is_most = centres_of(s, world, power), True
     for other in range(world.powers):
-        if other != power and centres_of(s, world, other) >= own:
-            return False
-    return True
+        is_most = is_most and (other == power or centres_of(s, world, other) < own)
+    return is_most
 
 
 __all__ = ["NO", "PHASES", "SEASONS", "go_on", "is_first", "resolve", "set_up", "share", "write_acting"]

@@ -6,29 +6,30 @@ the list of its next unit; the phase is carried out when all are given.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role, uniform
+from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role, offer, uniform
 from palaestra.games.concert import adjudication, concert_scripts
 from palaestra.games.concert.concert_map import MAPS, load_map
 from palaestra.games.concert.concert_orders import (
-    CONTESTED,
+    BITS,
     ROOM,
-    SEA,
     Board,
     board_of,
     convoy_goals,
+    count_of,
     fleets_at_sea,
+    ground_of,
     is_army_at_coast,
-    is_fleet,
     list_builds,
     list_moves,
     list_removals,
     list_retreats,
     list_supported_convoys,
-    location_of,
     number_of_orders,
-    power_of,
+    own_number,
+    sort_list,
     without_fleet,
 )
 from palaestra.games.concert.concert_phases import (
@@ -37,8 +38,8 @@ from palaestra.games.concert.concert_phases import (
     PHASES,
     SEASONS,
     adjustment,
+    asked_power,
     asks,
-    can_build_at,
     go_on,
     is_first,
     resolve,
@@ -48,19 +49,13 @@ from palaestra.games.concert.concert_phases import (
 )
 from palaestra.games.concert.concert_scripts import NAMES, choose
 from palaestra.games.concert.concert_scripts import plan as plan_of_script
+from palaestra.games.concert.concert_sight import FEATURES, mirror, template_of, write_board, write_next, write_own
 
-POWERS = 7
-"""Most powers that the numbers of a province have places for."""
-KIND, OWNER, BUILDS, REMOVES, LEFT, LEFT_OWNER, GROUND, CENTRE, EMPTY, HOME = 0, 3, 11, 12, 13, 16, 24, 27, 36, 37
-FEATURES = 38
-"""Numbers of a location, and the first of each group: kind of unit (army, fleet, none), its power (or none), whether
-the centre may be built in, whether a unit may have to go, the same of a dislodged unit, ground (inland, coast, sea),
-owner of the centre (powers, nobody, no centre), whether a battle left it empty, whether it is a home centre."""
 FIRST_YEAR, FARTHEST_YEAR = 1, 9999
 SCORES = ("squares", "draw_size", "centres")
 PARAMETERS = (
     Parameter(
-        "quiet_years", 5, 1, 1000, "1", "autumns in a row without a new owner of a centre after which it is a stalemate",
+        "quiet_years", 5, 1, 1000, "1", "autumns in a row without a new owner of a centre that make a stalemate",
         whole=True,
     ),
 )  # fmt: skip
@@ -69,45 +64,48 @@ PARAMETERS = (
 # -------------------------------------------------------------------------------------------------------- a decision
 
 
-def reset_phase(s, board):
+def reset_phase(s, world):
     """Units and centres where they start, and the first moves.
 
     The draw lets the stream of the rules differ from match to match: scripts derive theirs from it.
     """
+    board = world.board[0]
     uniform(s, 0.0, 1.0)
     set_up(s, board.map)
     write_acting(s, board.map)
 
 
-def reset_unit(s, board):
+def reset_unit(s, world):
     """The same, and the lists of the first units."""
-    reset_phase(s, board)
-    write_lists(s, board)
+    reset_phase(s, world)
+    write_lists(s, world.board[0])
 
 
-def step_phase(s, board, actions, rewards, scratch):
+def step_phase(s, world, actions, rewards, scratch):
     """Carries out the orders of all powers."""
+    board = world.board[0]
     for power in range(board.map.powers):
         for j in range(board.slots):
-            scratch.given[power, j] = actions.power[power].orders[j]
+            scratch.given[power, j] = own_number(board, power, actions.power[power].orders[j])
     return carry_out(s, board, rewards, scratch)
 
 
-def step_unit(s, board, actions, rewards, scratch):
+def step_unit(s, world, actions, rewards, scratch):
     """Notes an order of each power that has one to give; carries out all when none is left."""
-    world, is_complete = board.map, True
-    for power in range(world.powers):
+    board = world.board[0]
+    powers, is_complete = board.map.powers, True
+    for power in range(powers):
         if s.acting[power]:
             s.given[power, s.asked] = s.lists[power].ids[actions.power[power].order]
     s.asked += 1
-    for power in range(world.powers):
+    for power in range(powers):
         s.acting[power] = s.due[power] > s.asked
         is_complete = is_complete and not s.acting[power]
     result = 0
     if is_complete:
-        for power in range(world.powers):
+        for power in range(powers):
             for j in range(board.slots):
-                scratch.given[power, j] = s.given[power, j]
+                scratch.given[power, j] = own_number(board, power, s.given[power, j])
                 s.given[power, j] = 0
         s.asked = 0
         result = carry_out(s, board, rewards, scratch)
@@ -135,30 +133,42 @@ def carry_out(s, board, rewards, scratch):
 # -------------------------------------------------------------------------------------------------------------- lists
 
 
-def legal_phase(s, board, mask):
+def legal_phase(s, world, mask):
     """A list of orders for each unit of a power that has to order."""
-    world, fleets = board.map, fleets_at_sea(s, board)
+    board = world.board[0]
+    fleets = fleets_at_sea(s, board)
     s.info.left_out = 0
-    for power in range(world.powers):
-        j = 0
-        if s.phase == ADJUSTMENTS:
-            j = s.due[power]
-            for k in range(j):
-                list_adjustments(s, board, power, mask.power[power].orders[k])
-        else:
-            for k in range(world.provinces):
-                p = world.ranked[power, k]
-                if asks(s, world, power, p):
-                    list_first(s, board, p, fleets, mask.power[power].orders[j])
-                    j += 1
-        while j < board.slots:
+    for power in range(board.map.powers):
+        for j in range(s.due[power], board.slots):
             listing = mask.power[power].orders[j]
             listing.count, listing.ids[0] = 1, 0
-            j += 1
+        if s.phase == ADJUSTMENTS:
+            for j in range(s.due[power]):
+                list_adjustments(s, board, power, mask.power[power].orders[j])
+    if s.phase != ADJUSTMENTS:
+        list_units(s, board, fleets, mask)
+    if board.mirrored:
+        for power in range(board.map.powers):
+            for j in range(s.due[power]):
+                sort_list(board, power, mask.power[power].orders[j])
+
+
+def list_units(s, board, fleets, mask):
+    """The lists of all units that have to move or to retreat."""
+    for row in range(board.orders):
+        counters = 0
+        for k in range(board.map.provinces):
+            p = board.map.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
+                list_first(s, board, p, fleets, mask.power[power].orders[count_of(counters, power)])
+                counters += 1 << (BITS * power)
     if s.phase == MOVES and fleets != 0:
-        for other in range(world.provinces):
-            if is_army_at_coast(s, board, other) and convoy_goals(board, other, fleets) != 0:
-                list_supports(s, board, other, fleets, mask)
+        for other in range(board.map.provinces):
+            if is_army_at_coast(s, board, other):
+                goals = convoy_goals(board, other, fleets)
+                if goals != 0:
+                    list_supports(s, board, other, goals, fleets, mask)
 
 
 def list_adjustments(s, board, power, listing):
@@ -177,21 +187,22 @@ def list_first(s, board, p, fleets, listing):
         list_retreats(s, board, p, listing)
 
 
-def list_supports(s, board, other, fleets, mask):
+def list_supports(s, board, other, goals, fleets, mask):
     """Supports, by all other units, of an army where it can go by convoy alone."""
     world = board.map
-    goals = convoy_goals(board, other, fleets)
-    for power in range(world.powers):
-        j = 0
+    for row in range(board.orders):
+        counters = 0
         for k in range(world.provinces):
-            p = world.ranked[power, k]
-            if asks(s, world, power, p):
+            p = world.ranked[row, k]
+            power = asked_power(s, board, row, p)
+            if power >= 0:
                 if p != other:
                     here = goals
-                    if world.ground[p] == SEA:
+                    if board.sea_number[p] >= 0:
                         here = convoy_goals(board, other, without_fleet(board, p, fleets))
-                    list_supported_convoys(s, board, p, other, here, mask.power[power].orders[j])
-                j += 1
+                    listing = mask.power[power].orders[count_of(counters, power)]
+                    list_supported_convoys(s, board, p, other, here, listing)
+                counters += 1 << (BITS * power)
 
 
 def write_lists(s, board):
@@ -203,19 +214,28 @@ def write_lists(s, board):
         listing.count = 0
         s.next[power] = -1
         if not s.acting[power]:
-            continue
-        if s.phase == ADJUSTMENTS:
+            offer(listing, 0)
+        elif s.phase == ADJUSTMENTS:
             list_adjustments(s, board, power, listing)
+        else:
+            s.next[power] = asked_province(s, world, power)
+            list_one(s, board, s.next[power], fleets, listing)
+        if board.mirrored:
+            sort_list(board, power, listing)
+        if s.phase == ADJUSTMENTS:
             leave_out_given(s, power, listing)
-            continue
-        p = asked_province(s, world, power)
-        s.next[power] = p
-        list_first(s, board, p, fleets, listing)
-        if s.phase == MOVES and fleets != 0:
-            for other in range(world.provinces):
-                if other != p and is_army_at_coast(s, board, other):
-                    goals = convoy_goals(board, other, without_fleet(board, p, fleets))
-                    list_supported_convoys(s, board, p, other, goals, listing)
+        for k in range(listing.count, ROOM):
+            listing.ids[k] = -1
+
+
+def list_one(s, board, p, fleets, listing):
+    """All orders of a unit."""
+    list_first(s, board, p, fleets, listing)
+    if s.phase == MOVES and fleets != 0:
+        for other in range(board.map.provinces):
+            if other != p and is_army_at_coast(s, board, other):
+                goals = convoy_goals(board, other, without_fleet(board, p, fleets))
+                list_supported_convoys(s, board, p, other, goals, listing)
 
 
 def asked_province(s, world, power):
@@ -243,119 +263,68 @@ def leave_out_given(s, power, listing):
     listing.count = kept
 
 
-def legal_unit(s, board, mask):
+def legal_unit(s, world, mask):
     """As many alternatives as the list of the next unit has orders."""
+    board = world.board[0]
     for power in range(board.map.powers):
         flags = mask.power[power].order
-        for j in range(max(s.lists[power].count, 1)):
+        for j in range(s.lists[power].count):
             flags[j] = 1
 
 
 # ------------------------------------------------------------------------------------------------------- observations
 
 
-def observe_phase(s, board, observations, scratch):
+def observe_phase(s, world, observations, scratch):
     """The board, now and before the last moves, and each power's own units."""
-    write_lane(s, board, observations.lane)
-    for power in range(board.map.powers):
-        write_own(s, board, power, observations.power[power])
+    board = world.board[0]
+    write_board(s, board, 0, observations.lane)
+    write_own(s, board, observations.power)
 
 
-def observe_unit(s, board, observations, scratch):
+def observe_unit(s, world, observations, scratch):
     """The same, and the list of the next unit."""
-    world = board.map
-    write_lane(s, board, observations.lane)
-    for power in range(world.powers):
-        row = observations.power[power]
-        write_own(s, board, power, row)
-        for j in range(board.slots):
-            row.earlier[j] = s.given[power, j] if j < s.asked else -1
-        p = s.next[power]
-        row.unit = -1
-        if p >= 0:
-            row.unit = location_of(world, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
-        for j in range(ROOM):
-            row.candidates[j] = s.lists[power].ids[j] if j < s.lists[power].count else -1
+    board = world.board[0]
+    write_board(s, board, 0, observations.lane)
+    write_own(s, board, observations.power)
+    write_next(s, board, observations.power)
 
 
-def write_lane(s, board, lane):
-    """What all powers see."""
-    world = board.map
-    for l in range(world.locations):  # noqa: E741
-        p = world.province_of[l]
-        write_location(s, board, l, lane.board[l], s.unit[p], s.dislodged[p], s.owner, True)
-        write_location(s, board, l, lane.previous_board[l], s.last_unit[p], 0, s.last_owner, False)
-    for p in range(world.provinces):
-        lane.last_orders[p] = s.order[p]
-        lane.last_results[p] = s.result[p]
-    lane.phase, lane.season, lane.year = s.phase, s.season, s.year
+def observe_duel_phase(s, world, observations, scratch):
+    """As `observe_phase`, each power in its own view."""
+    board = world.board[0]
+    for power in range(board.map.powers):
+        write_board(s, board, power * board.mirrored, observations.power[power])
+    write_own(s, board, observations.power)
 
 
-def write_location(s, board, l, row, unit, dislodged, owner, is_now):  # noqa: E741
-    """The numbers of a location."""
-    world = board.map
-    p = world.province_of[l]
-    write_unit(world, l, p, unit, row, KIND, OWNER)
-    write_unit(world, l, p, dislodged, row, LEFT, LEFT_OWNER)
-    row[GROUND + world.ground[p]] = 1
-    c = world.centre[p]
-    if c < 0:
-        row[CENTRE + 8] = 1
-    else:
-        row[CENTRE + (owner[c] if owner[c] >= 0 else 7)] = 1
-    row[HOME] = world.home[p] >= 0
-    if is_now:
-        row[EMPTY] = s.mark[p] == CONTESTED
-        if s.phase == ADJUSTMENTS:
-            if c >= 0 and world.home[p] >= 0 and s.due[world.home[p]] > 0:
-                row[BUILDS] = can_build_at(s, world, world.home[p], c) and adjustment(s, world, world.home[p]) > 0
-            if unit != 0 and s.due[power_of(unit)] > 0:
-                row[REMOVES] = row[KIND + 2] == 0 and adjustment(s, world, power_of(unit)) < 0
-
-
-def write_unit(world, l, p, unit, row, kind, owner):  # noqa: E741
-    """Kind and power of a unit, at the location where it stands; an army at its province."""
-    if unit == 0 or location_of(world, unit, p) != l:
-        row[kind + 2] = 1
-        row[owner + POWERS] = 1
-    else:
-        row[kind + is_fleet(unit)] = 1
-        row[owner + power_of(unit)] = 1
-
-
-def write_own(s, board, power, row):
-    """Who a power is, where its units stand, what it may build."""
-    world, j = board.map, 0
-    row.power = power
-    for k in range(board.slots):
-        row.units[k] = -1
-    if s.phase == ADJUSTMENTS:
-        row.build = adjustment(s, world, power)
-        return
-    for k in range(world.provinces):
-        p = world.ranked[power, k]
-        if asks(s, world, power, p):
-            row.units[j] = location_of(world, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
-            j += 1
+def observe_duel_unit(s, world, observations, scratch):
+    """As `observe_unit`, each power in its own view."""
+    observe_duel_phase(s, world, observations, scratch)
+    write_next(s, world.board[0], observations.power)
 
 
 # ------------------------------------------------------------------------------------------------------------ scripts
 
 
-def plan(s, board, team, which, scratch):
+def plan(s, world, team, which, scratch):
     """What a script decides for all units of a power."""
-    plan_of_script(s, board, team, which, scratch)
+    plan_of_script(s, world, team, which, scratch)
+    board = world.board[0]
+    for j in range(board.slots):
+        scratch.planned[team, j] = own_number(board, team, scratch.planned[team, j])
 
 
-def script_phase(s, board, slot, which, actions, scratch):
+def script_phase(s, world, slot, which, actions, scratch):
     """The orders that a script gives."""
+    board = world.board[0]
     for j in range(board.slots):
         actions.power[slot].orders[j] = scratch.planned[slot, j]
 
 
-def script_unit(s, board, slot, which, actions, scratch):
+def script_unit(s, world, slot, which, actions, scratch):
     """The place in the list of the order that a script gives."""
-    actions.power[slot].order = choose(s, board, slot, scratch)
+    actions.power[slot].order = choose(s, slot, scratch)
 
 
 # --------------------------------------------------------------------------------------------------------------- game
@@ -365,7 +334,14 @@ OPTIONS = (
     Option("score", "squares", "what the powers share at the end: see Rewards", words=SCORES),
     Option("decisions", "phase", "all orders of a phase at once, or one order", words=("phase", "unit")),
     Option("form", "numbers", "what is read and written", words=("numbers", "text")),
+    Option(
+        "repair", "hold", "a wrong order: the unit holds, or an error", words=("hold", "refuse"), only={"form": "text"}
+    ),
 )
+
+
+OBSERVE = ((observe_phase, observe_unit), (observe_duel_phase, observe_duel_unit))
+"""Hooks for several powers and for two, each for orders of a phase and of a unit."""
 
 
 def last_year_option(years: int) -> Option:
@@ -400,8 +376,10 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
         Field("last_orders", (world.provinces,), 0, top, "1", "of the last phase, by province", "i4"),
         Field("last_results", (world.provinces,), 0, len(adjudication.RESULTS) - 1, "1", "of these orders", "i1"),
         Field("phase", (), 0, len(PHASES) - 1, "1", "0 moves, 1 retreats, 2 adjustments", "i4"),
+        Field("last_phase", (), 0, len(PHASES) - 1, "1", "of the last orders", "i4"),
         Field("season", (), 0, len(SEASONS) - 1, "1", "0 spring, 1 autumn", "i4"),
-        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "", "i4"),
+        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "of the phase", "i4"),
+        Field("rules", (), 0, 1, "1", "0 those of 2000, 1 those of 2023", "i4"),
     )
     own = (
         Field("power", (), 0, world.powers - 1, "1", "number of the own power", "i4"),
@@ -416,11 +394,18 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
     return lane, own + more if board.single else own
 
 
-def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
-    """The game of a map."""
+def make_game(name: str, options: Any, codec: Any, **more: Any) -> Game:
+    """The game of a map.
+
+    Args:
+        name: Its name.
+        options: Values of `OPTIONS`, ``map`` and ``last_year``.
+        codec: ``codec(board, names, repair)`` for ``form="text"``.
+        more: Of `palaestra.game.Game`.
+    """
     world, names = load_map(options.map)
     numbers = options.numbers
-    board = board_of(world, numbers.rules, numbers.score, options.last_year, numbers.decisions)
+    board = board_of(world, template_of(world), numbers.rules, numbers.score, options.last_year, numbers.decisions)
     lane, own = observation_fields(board)
     orders = number_of_orders(world)
     action = (
@@ -429,14 +414,14 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
         else Choice("orders", orders, about="an order for each unit", shape=(board.slots,), candidates=ROOM)
     )
     agents = tuple(f"{power}_0" for power in names.powers)
-    years = options.last_year - world.first_year + 1
+    years, is_duel = options.last_year - world.first_year + 1, world.powers == 2
     return Game(
         name=name,
-        roles=(Role("power", agents, own, (action,)),),
+        roles=(Role("power", agents, lane + own if is_duel else own, (action,)),),
         state=state_fields(board),
         reset=reset_unit if board.single else reset_phase,
         step=step_unit if board.single else step_phase,
-        observe=observe_unit if board.single else observe_phase,
+        observe=OBSERVE[is_duel][board.single],
         legal=legal_unit if board.single else legal_phase,
         plan=plan,
         script=script_unit if board.single else script_phase,
@@ -448,13 +433,21 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
             Field("guesses", (), 0, 1e6, "1", "times that orders hung on themselves", "i8"),
         ),
         end_reasons=("solo", "stalemate", "last_year"),
-        lane_observation=lane,
+        lane_observation=() if is_duel else lane,
         default_observation="dict",
-        reward="team" if world.powers == 2 else "agent",
+        reward="team",
         scratch=scratch_fields(board),
-        world=board,
+        world=ground_of(board),
         captions=names,
-        zero_sum=world.powers == 2,
+        codecs={"text": codec(board, names, options.repair)},
+        default_codec="text" if options.form == "text" else None,
+        render="palaestra.games.concert.concert_picture:draw",
+        render_text="palaestra.games.concert.concert_picture:write",
+        render_fps=1.0,
+        click="palaestra.games.concert.concert_clicks:click" if board.single else None,
+        zero_sum=is_duel,
+        symmetric_teams=bool(board.mirrored),
+        mirror=partial(mirror, board) if board.mirrored else None,
         determinism="cross-platform",
         default_opponent="province_value",
         **more,
@@ -476,6 +469,7 @@ def state_fields(board: Board) -> tuple[tuple, ...]:
         ("last_owner", "i1", centres),
         ("due", "i1", (world.powers,)),
         ("phase", "i8"),
+        ("last_phase", "i8"),
         ("season", "i8"),
         ("year", "i8"),
         ("quiet_years", "i8"),

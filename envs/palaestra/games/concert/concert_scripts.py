@@ -29,48 +29,51 @@ def scratch_fields(world: World) -> tuple[tuple, ...]:
     )
 
 
-def plan(s, board, power, which, scratch):
+def plan(s, world, power, which, scratch):
     """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``.
 
     With ``decisions="unit"`` this is called at each decision of a phase, and plans the same each time.
     """
-    for j in range(board.slots):
+    for j in range(world.board[0].slots):
         scratch.planned[power, j] = 0
     if which == HOLD_ALL:
         return
     if s.phase != MOVES or which == PROVINCE_VALUE:
-        plan_by_value_late(s, board, power, scratch)
+        plan_by_value_late(s, world, power, scratch)
     elif which == GREEDY_SUPPORT:
-        plan_attacks_late(s, board, power, scratch)
+        plan_attacks_late(s, world, power, scratch)
     else:
-        plan_by_search_late(s, board, power, scratch)
+        plan_by_search_late(s, world, power, scratch)
 
 
 def plan_by_value(s, world, power, scratch):
-    """Plans `province_value`, and what all scripts do in retreats and adjustments. ``world`` is the board, here too."""
-    weigh_up(s, world.map, power, scratch)
+    """Plans `province_value`, and what all scripts do in retreats and adjustments."""
+    board = world.board[0]
+    weigh_up(s, board.map, power, scratch)
     if s.phase == ADJUSTMENTS:
-        plan_adjustments(s, world, power, scratch)
+        plan_adjustments(s, board, power, scratch)
     elif s.phase == RETREATS:
-        draft_retreats(s, world.map, power, scratch)
-        write_plan(s, world.map, power, scratch)
+        draft_retreats(s, board.map, power, scratch)
+        write_plan(s, board.map, power, scratch)
     else:
-        draft_by_value(s, world, power, scratch)
-        write_plan(s, world.map, power, scratch)
+        draft_by_value(s, board.map, power, scratch)
+        write_plan(s, board.map, power, scratch)
 
 
 def plan_attacks(s, world, power, scratch):
     """Plans the moves of `greedy_support`."""
-    weigh_up(s, world.map, power, scratch)
-    draft_attacks(s, world, power, scratch)
-    write_plan(s, world.map, power, scratch)
+    board = world.board[0]
+    weigh_up(s, board.map, power, scratch)
+    draft_attacks(s, board, power, scratch)
+    write_plan(s, board.map, power, scratch)
 
 
 def plan_by_search(s, world, power, scratch):
     """Plans the moves of `search`."""
-    weigh_up(s, world.map, power, scratch)
-    search(s, world, power, scratch)
-    write_plan(s, world.map, power, scratch)
+    board = world.board[0]
+    weigh_up(s, board.map, power, scratch)
+    search(s, board, power, scratch)
+    write_plan(s, board.map, power, scratch)
 
 
 plan_by_value_late, plan_attacks_late, plan_by_search_late = (
@@ -87,7 +90,7 @@ def weigh_up(s, world, power, scratch):
     write_values(s, world, power, scratch)
 
 
-def choose(s, board, power, scratch):
+def choose(s, power, scratch):
     """The place of the planned order in the list of the next unit of a power; 0 where it is not there."""
     listing, number = s.lists[power], scratch.planned[power, s.asked]
     for k in range(listing.count):

@@ -4,7 +4,7 @@
 text                   meaning
 =====================  ===================================================================
 ``A PAR H``            hold
-``A PAR - BUR``        move, or retreat; a fleet names the coast where there are several: ``F MAO - SPA/NC``
+``A PAR - BUR``        move, or retreat; a fleet names the coast where it reaches several: ``F MAO - SPA/NC``
 ``A LON - NWY via``    move of an army by convoy, where it could also walk
 ``A PAR S A MAR``      support a unit that does not move
 ``A PAR S A MAR - BUR``  support a move
@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from palaestra.games.concert.concert_map import Names, World
-from palaestra.games.concert.map_format import suggestion
 from palaestra.games.concert.concert_orders import (
     BUILD_ARMY,
     BUILD_FLEET,
@@ -38,6 +37,7 @@ from palaestra.games.concert.concert_orders import (
     order_number,
     order_parts,
 )
+from palaestra.games.concert.map_format import suggestion
 
 LETTERS = ("A", "F")
 """Army and fleet."""
@@ -79,7 +79,9 @@ def read_order(world: World, names: Names, text: str) -> Order:
         at = place if kind == BUILD_FLEET else int(world.province_of[place])
         return Order(letter, place, kind, order_number(world, kind, at, 0))
     if len(words) < 3:
-        raise ValueError(f"an order has at least three words, a unit's letter, its place and what it does; got {text!r}")
+        raise ValueError(
+            f"an order has at least three words, a unit's letter, its place and what it does; got {text!r}"
+        )
     letter, place = read_unit(names, words[:2])
     kind, number = read_action(world, names, letter, place, words[2:])
     return Order(letter, place, kind, number)
@@ -112,10 +114,19 @@ def read_move(world: World, names: Names, letter: str, place: int, words: list[s
         raise ValueError(f'behind a move may stand "{VIA_WORD}", got {" ".join(words[1:])!r}')
     province = int(world.province_of[goal])
     if letter == "F":
-        return MOVE, order_number(world, MOVE, goal, 0)
+        return MOVE, order_number(world, MOVE, coast_of(world, place, goal), 0)
     if by_convoy or not world.army_edge[world.province_of[place], province]:
         return VIA, order_number(world, VIA, province, 0)
     return MOVE, order_number(world, MOVE, province, 0)
+
+
+def coast_of(world: World, place: int, goal: int) -> int:
+    """Where a fleet goes: of a province with several coasts that is named without one, the only one that it reaches."""
+    if goal >= world.provinces or world.coasts[goal] == 0:
+        return goal
+    first = int(world.first_coast[goal])
+    reached = [k for k in range(first, first + int(world.coasts[goal])) if world.fleet_edge[place, k]]
+    return reached[0] if len(reached) == 1 else goal
 
 
 def read_unit(names: Names, words: list[str]) -> tuple[str, int]:
