@@ -37,6 +37,29 @@ CROWDED = 0.5
 """Share of the lanes whose positions are crowded ones."""
 
 
+class Batch(NamedTuple):
+    """A decision in all lanes: records and lists before it, the orders, and records after it.
+
+    Attributes:
+        before: Records [lanes].
+        lists: Of the orders, a count and numbers [lanes, powers, slots].
+        actions: Numbers of the orders [lanes, powers, slots].
+        after: Records [lanes].
+        crowded: Whether a position was put into the lane [lanes].
+    """
+
+    before: np.ndarray
+    lists: np.ndarray
+    actions: np.ndarray
+    after: np.ndarray
+    crowded: np.ndarray
+
+    @property
+    def moving(self) -> list[int]:
+        """Lanes with a movement phase."""
+        return np.flatnonzero(self.before["phase"] == MOVES).tolist()
+
+
 class Phase(NamedTuple):
     """A movement phase: the records before and after, and the orders by province."""
 
@@ -45,8 +68,8 @@ class Phase(NamedTuple):
     orders: np.ndarray
 
 
-def phases(sim: Simulation, count: int, seed: int, *, coordinated: bool) -> Iterator[Phase]:
-    """So many movement phases of a simulation of `palaestra/Concert-v0` without automatic resets."""
+def batches(sim: Simulation, count: int, seed: int, *, coordinated: bool) -> Iterator[Batch]:
+    """Decisions with at least so many movement phases, in a `palaestra/Concert-v0` without automatic resets."""
     rng, found = np.random.default_rng(seed), 0
     crowded = np.arange(sim.num_envs) < CROWDED * sim.num_envs
     sim.reset(seed=seed)
@@ -54,17 +77,22 @@ def phases(sim: Simulation, count: int, seed: int, *, coordinated: bool) -> Iter
         place_crowds(sim, rng, crowded)
         before, lists = sim.states.copy(), sim.legal["orders"].copy()
         actions = random_actions(rng, lists)
-        moving = np.flatnonzero(before["phase"] == MOVES)
-        for lane in moving if coordinated else ():
+        for lane in np.flatnonzero(before["phase"] == MOVES) if coordinated else ():
             actions[lane] = coordinated_actions(rng, before[lane], lists[lane])
         sim.step(actions)
-        after = sim.states.copy()
-        for lane in moving[: count - found]:
-            yield Phase(before[lane], after[lane], orders_of(before[lane], actions[lane]))
-        found += len(moving)
-        over = sim.terminated | sim.truncated
-        if over.any():
+        batch = Batch(before, lists, actions, sim.states.copy(), crowded)
+        found += len(batch.moving)
+        yield batch
+        if (over := sim.terminated | sim.truncated).any():
             sim.reset(over)
+
+
+def phases(sim: Simulation, count: int, seed: int, *, coordinated: bool) -> Iterator[Phase]:
+    """The movement phases of `batches`."""
+    for batch in batches(sim, count, seed, coordinated=coordinated):
+        for lane in batch.moving:
+            before = batch.before[lane]
+            yield Phase(before, batch.after[lane], orders_of(before, batch.actions[lane]))
 
 
 def units_of(phase: Phase) -> dict[int, Unit]:

@@ -9,7 +9,6 @@ a ring succeed. It shares with the rules nothing but the map and the numbers of 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import NamedTuple
 
 from palaestra.games.concert.concert_map import SEA, World
@@ -85,21 +84,19 @@ class Resolver:
         return [p for p, unit in self.units.items() if (unit.kind, unit.a, unit.b) == (CONVOY, army, self.goal[army])]
 
     def find_routes(self, army: int) -> list[tuple[int, ...]]:
-        """Sets of these fleets that lead it there, none with a fleet too many."""
-        goal, fleets = self.goal[army], self.carriers(army)
-        routes: list[tuple[int, ...]] = []
-        for size in range(1, len(fleets) + 1):
-            for some in combinations(fleets, size):
-                if not any(set(route) <= set(some) for route in routes) and self.connects(army, some, goal):
-                    routes.append(some)
+        """Chains of these fleets that lead it there, none with a fleet too many."""
+        near, joins = self.world.fleet_reach, self.world.fleet_edge
+        carriers, routes = self.carriers(army), []
+        starts = [p for p in carriers if near[p, army]]
+        chains = [(p,) for p in starts]
+        while chains:
+            chain = chains.pop()
+            if near[chain[-1], self.goal[army]]:
+                routes.append(chain)
+                continue
+            further = [p for p in carriers if p not in starts and joins[chain[-1], p]]
+            chains += [(*chain, p) for p in further if not any(p == q or joins[p, q] for q in chain[:-1])]
         return routes
-
-    def connects(self, army: int, fleets: tuple[int, ...], goal: int) -> bool:
-        """Whether fleets lead from an army to its goal."""
-        reached = [p for p in fleets if self.world.fleet_reach[p, army]]
-        for p in reached:
-            reached += [q for q in fleets if self.world.fleet_edge[p, q] and q not in reached]
-        return any(self.world.fleet_reach[p, goal] for p in reached)
 
     def goes_by_sea(self, army: int) -> bool:
         """Whether an army means to go by convoy."""
