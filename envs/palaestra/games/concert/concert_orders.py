@@ -56,12 +56,18 @@ class Board(NamedTuple):
         near_list: Provinces, int64.
         orders_of: Number of the order in which each power counts provinces, int64 [powers].
         orders: How many such orders there are: the first rows of ``map.ranked``.
+        mirrored: 1 if the second power sees and orders in the mirror image of the map, which is the first one's view.
+        seen_at: Place of each location in both views, int64 [2, L].
+        image: The number of the order that is the mirror image of each order, int16 [orders]; [1] without a mirror.
         template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
         coast_sea: Seas next to each coastal province, as bits, int64 [coasts].
         near_start: Provinces next to p are ``near_list[near_start[p]:near_start[p + 1]]``, int64 [P + 1].
         near_list: Provinces, int64.
         orders_of: Number of the order in which each power counts provinces, int64 [powers].
         orders: How many such orders there are: the first rows of ``map.ranked``.
+        mirrored: 1 if the second power sees and orders in the mirror image of the map, which is the first one's view.
+        seen_at: Place of each location in both views, int64 [2, L].
+        image: The number of the order that is the mirror image of each order, int16 [orders]; [1] without a mirror.
         template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
         slots: Orders that a power may give in a phase.
         rules: 0 the rules of 2000, 1 those of 2023.
@@ -80,6 +86,9 @@ class Board(NamedTuple):
     near_list: np.ndarray
     orders_of: np.ndarray
     orders: int
+    mirrored: int
+    seen_at: np.ndarray
+    image: np.ndarray
     template: np.ndarray
     slots: int
     rules: int
@@ -117,6 +126,9 @@ def board_of(world: World, template: np.ndarray, rules: int, score: int, last_ye
         np.nonzero(reach)[1],
         np.arange(world.powers) * mirrored,
         1 + mirrored,
+        int(mirrored),
+        np.stack([np.arange(world.locations), world.mirror if mirrored else np.arange(world.locations)]),
+        images_of_orders(world) if mirrored else np.zeros(1, np.int16),
         template,
         world.solo - 1,
         rules,
@@ -221,6 +233,30 @@ def order_parts(world, number):
 
 
 # --------------------------------------------------------------------------------------------------------------- units
+
+
+def images_of_orders(world: World) -> np.ndarray:
+    """The mirror image of each order, int16 [orders]."""
+    images = np.zeros(number_of_orders(world), np.int16)
+    for number in range(1, len(images)):
+        kind, a, b = order_parts(world, number)
+        images[number] = order_number(world, kind, world.mirror[a], world.mirror[b])
+    return images
+
+
+def own_number(board, power, number):
+    """Number of an order in the view of a power, from that on the map; and conversely."""
+    return board.image[number] if board.mirrored and power == 1 else number
+
+
+def sort_list(board, power, listing):
+    """Puts a list into the view of its power, by numbers: both powers then have the same list in mirrored positions."""
+    for k in range(listing.count):
+        number, j = own_number(board, power, listing.ids[k]), k
+        while j > 0 and listing.ids[j - 1] > number:
+            listing.ids[j] = listing.ids[j - 1]
+            j -= 1
+        listing.ids[j] = number
 
 
 def power_of(unit):

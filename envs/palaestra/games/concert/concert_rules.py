@@ -6,10 +6,11 @@ the list of its next unit; the phase is carried out when all are given.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role
-from palaestra.games.concert import adjudication
+from palaestra.game import TERMINATED, Choice, Field, Game, Option, Parameter, Role, offer, uniform
+from palaestra.games.concert import adjudication, concert_scripts
 from palaestra.games.concert.concert_map import MAPS, load_map
 from palaestra.games.concert.concert_orders import (
     BITS,
@@ -26,8 +27,9 @@ from palaestra.games.concert.concert_orders import (
     list_removals,
     list_retreats,
     list_supported_convoys,
-    location_of,
     number_of_orders,
+    own_number,
+    sort_list,
     without_fleet,
 )
 from palaestra.games.concert.concert_phases import (
@@ -47,7 +49,7 @@ from palaestra.games.concert.concert_phases import (
 )
 from palaestra.games.concert.concert_scripts import NAMES, choose
 from palaestra.games.concert.concert_scripts import plan as plan_of_script
-from palaestra.games.concert.concert_sight import FEATURES, template_of, write_lane, write_own
+from palaestra.games.concert.concert_sight import FEATURES, mirror, template_of, write_board, write_next, write_own
 
 FIRST_YEAR, FARTHEST_YEAR = 1, 9999
 SCORES = ("squares", "draw_size", "centres")
@@ -63,8 +65,12 @@ PARAMETERS = (
 
 
 def reset_phase(s, world):
-    """Units and centres where they start, and the first moves."""
+    """Units and centres where they start, and the first moves.
+
+    The draw lets the stream of the rules differ from match to match: scripts derive theirs from it.
+    """
     board = world.board[0]
+    uniform(s, 0.0, 1.0)
     set_up(s, board.map)
     write_acting(s, board.map)
 
@@ -80,7 +86,7 @@ def step_phase(s, world, actions, rewards, scratch):
     board = world.board[0]
     for power in range(board.map.powers):
         for j in range(board.slots):
-            scratch.given[power, j] = actions.power[power].orders[j]
+            scratch.given[power, j] = own_number(board, power, actions.power[power].orders[j])
     return carry_out(s, board, rewards, scratch)
 
 
@@ -99,7 +105,7 @@ def step_unit(s, world, actions, rewards, scratch):
     if is_complete:
         for power in range(powers):
             for j in range(board.slots):
-                scratch.given[power, j] = s.given[power, j]
+                scratch.given[power, j] = own_number(board, power, s.given[power, j])
                 s.given[power, j] = 0
         s.asked = 0
         result = carry_out(s, board, rewards, scratch)
@@ -139,8 +145,16 @@ def legal_phase(s, world, mask):
         if s.phase == ADJUSTMENTS:
             for j in range(s.due[power]):
                 list_adjustments(s, board, power, mask.power[power].orders[j])
-    if s.phase == ADJUSTMENTS:
-        return
+    if s.phase != ADJUSTMENTS:
+        list_units(s, board, fleets, mask)
+    if board.mirrored:
+        for power in range(board.map.powers):
+            for j in range(s.due[power]):
+                sort_list(board, power, mask.power[power].orders[j])
+
+
+def list_units(s, board, fleets, mask):
+    """The lists of all units that have to move or to retreat."""
     for row in range(board.orders):
         counters = 0
         for k in range(board.map.provinces):
@@ -200,19 +214,28 @@ def write_lists(s, board):
         listing.count = 0
         s.next[power] = -1
         if not s.acting[power]:
-            continue
-        if s.phase == ADJUSTMENTS:
+            offer(listing, 0)
+        elif s.phase == ADJUSTMENTS:
             list_adjustments(s, board, power, listing)
+        else:
+            s.next[power] = asked_province(s, world, power)
+            list_one(s, board, s.next[power], fleets, listing)
+        if board.mirrored:
+            sort_list(board, power, listing)
+        if s.phase == ADJUSTMENTS:
             leave_out_given(s, power, listing)
-            continue
-        p = asked_province(s, world, power)
-        s.next[power] = p
-        list_first(s, board, p, fleets, listing)
-        if s.phase == MOVES and fleets != 0:
-            for other in range(world.provinces):
-                if other != p and is_army_at_coast(s, board, other):
-                    goals = convoy_goals(board, other, without_fleet(board, p, fleets))
-                    list_supported_convoys(s, board, p, other, goals, listing)
+        for k in range(listing.count, ROOM):
+            listing.ids[k] = -1
+
+
+def list_one(s, board, p, fleets, listing):
+    """All orders of a unit."""
+    list_first(s, board, p, fleets, listing)
+    if s.phase == MOVES and fleets != 0:
+        for other in range(board.map.provinces):
+            if other != p and is_army_at_coast(s, board, other):
+                goals = convoy_goals(board, other, without_fleet(board, p, fleets))
+                list_supported_convoys(s, board, p, other, goals, listing)
 
 
 def asked_province(s, world, power):
@@ -245,7 +268,7 @@ def legal_unit(s, world, mask):
     board = world.board[0]
     for power in range(board.map.powers):
         flags = mask.power[power].order
-        for j in range(max(s.lists[power].count, 1)):
+        for j in range(s.lists[power].count):
             flags[j] = 1
 
 
@@ -255,25 +278,30 @@ def legal_unit(s, world, mask):
 def observe_phase(s, world, observations, scratch):
     """The board, now and before the last moves, and each power's own units."""
     board = world.board[0]
-    write_lane(s, board, observations.lane)
+    write_board(s, board, 0, observations.lane)
     write_own(s, board, observations.power)
 
 
 def observe_unit(s, world, observations, scratch):
     """The same, and the list of the next unit."""
     board = world.board[0]
-    write_lane(s, board, observations.lane)
+    write_board(s, board, 0, observations.lane)
     write_own(s, board, observations.power)
+    write_next(s, board, observations.power)
+
+
+def observe_duel_phase(s, world, observations, scratch):
+    """As `observe_phase`, each power in its own view."""
+    board = world.board[0]
     for power in range(board.map.powers):
-        row = observations.power[power]
-        for j in range(board.slots):
-            row.earlier[j] = s.given[power, j] if j < s.asked else -1
-        p = s.next[power]
-        row.unit = -1
-        if p >= 0:
-            row.unit = location_of(board.map, s.unit[p] if s.phase == MOVES else s.dislodged[p], p)
-        for j in range(ROOM):
-            row.candidates[j] = s.lists[power].ids[j] if j < s.lists[power].count else -1
+        write_board(s, board, power * board.mirrored, observations.power[power])
+    write_own(s, board, observations.power)
+
+
+def observe_duel_unit(s, world, observations, scratch):
+    """As `observe_unit`, each power in its own view."""
+    observe_duel_phase(s, world, observations, scratch)
+    write_next(s, world.board[0], observations.power)
 
 
 # ------------------------------------------------------------------------------------------------------------ scripts
@@ -281,8 +309,10 @@ def observe_unit(s, world, observations, scratch):
 
 def plan(s, world, team, which, scratch):
     """What a script decides for all units of a power."""
+    plan_of_script(s, world, team, which, scratch)
     board = world.board[0]
-    plan_of_script(s, board, team, which, scratch)
+    for j in range(board.slots):
+        scratch.planned[team, j] = own_number(board, team, scratch.planned[team, j])
 
 
 def script_phase(s, world, slot, which, actions, scratch):
@@ -294,8 +324,7 @@ def script_phase(s, world, slot, which, actions, scratch):
 
 def script_unit(s, world, slot, which, actions, scratch):
     """The place in the list of the order that a script gives."""
-    board = world.board[0]
-    actions.power[slot].order = choose(s, board, slot, scratch)
+    actions.power[slot].order = choose(s, slot, scratch)
 
 
 # --------------------------------------------------------------------------------------------------------------- game
@@ -305,7 +334,14 @@ OPTIONS = (
     Option("score", "squares", "what the powers share at the end: see Rewards", words=SCORES),
     Option("decisions", "phase", "all orders of a phase at once, or one order", words=("phase", "unit")),
     Option("form", "numbers", "what is read and written", words=("numbers", "text")),
+    Option(
+        "repair", "hold", "a wrong order: the unit holds, or an error", words=("hold", "refuse"), only={"form": "text"}
+    ),
 )
+
+
+OBSERVE = ((observe_phase, observe_unit), (observe_duel_phase, observe_duel_unit))
+"""Hooks for several powers and for two, each for orders of a phase and of a unit."""
 
 
 def last_year_option(years: int) -> Option:
@@ -340,8 +376,10 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
         Field("last_orders", (world.provinces,), 0, top, "1", "of the last phase, by province", "i4"),
         Field("last_results", (world.provinces,), 0, len(adjudication.RESULTS) - 1, "1", "of these orders", "i1"),
         Field("phase", (), 0, len(PHASES) - 1, "1", "0 moves, 1 retreats, 2 adjustments", "i4"),
+        Field("last_phase", (), 0, len(PHASES) - 1, "1", "of the last orders", "i4"),
         Field("season", (), 0, len(SEASONS) - 1, "1", "0 spring, 1 autumn", "i4"),
-        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "", "i4"),
+        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "of the phase", "i4"),
+        Field("rules", (), 0, 1, "1", "0 those of 2000, 1 those of 2023", "i4"),
     )
     own = (
         Field("power", (), 0, world.powers - 1, "1", "number of the own power", "i4"),
@@ -356,8 +394,15 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
     return lane, own + more if board.single else own
 
 
-def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
-    """The game of a map."""
+def make_game(name: str, options: Any, codec: Any, **more: Any) -> Game:
+    """The game of a map.
+
+    Args:
+        name: Its name.
+        options: Values of `OPTIONS`, ``map`` and ``last_year``.
+        codec: ``codec(board, names, repair)`` for ``form="text"``.
+        more: Of `palaestra.game.Game`.
+    """
     world, names = load_map(options.map)
     numbers = options.numbers
     board = board_of(world, template_of(world), numbers.rules, numbers.score, options.last_year, numbers.decisions)
@@ -369,14 +414,14 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
         else Choice("orders", orders, about="an order for each unit", shape=(board.slots,), candidates=ROOM)
     )
     agents = tuple(f"{power}_0" for power in names.powers)
-    years = options.last_year - world.first_year + 1
+    years, is_duel = options.last_year - world.first_year + 1, world.powers == 2
     return Game(
         name=name,
-        roles=(Role("power", agents, own, (action,)),),
+        roles=(Role("power", agents, lane + own if is_duel else own, (action,)),),
         state=state_fields(board),
         reset=reset_unit if board.single else reset_phase,
         step=step_unit if board.single else step_phase,
-        observe=observe_unit if board.single else observe_phase,
+        observe=OBSERVE[is_duel][board.single],
         legal=legal_unit if board.single else legal_phase,
         plan=plan,
         script=script_unit if board.single else script_phase,
@@ -388,15 +433,23 @@ def make_game(name: str, options: Any, codec: Any = None, **more: Any) -> Game:
             Field("guesses", (), 0, 1e6, "1", "times that orders hung on themselves", "i8"),
         ),
         end_reasons=("solo", "stalemate", "last_year"),
-        lane_observation=lane,
+        lane_observation=() if is_duel else lane,
         default_observation="dict",
         reward="team",
         scratch=scratch_fields(board),
         world=ground_of(board),
         captions=names,
-        zero_sum=world.powers == 2,
+        codecs={"text": codec(board, names, options.repair)},
+        default_codec="text" if options.form == "text" else None,
+        render="palaestra.games.concert.concert_picture:draw",
+        render_text="palaestra.games.concert.concert_picture:write",
+        render_fps=1.0,
+        click="palaestra.games.concert.concert_clicks:click" if board.single else None,
+        zero_sum=is_duel,
+        symmetric_teams=bool(board.mirrored),
+        mirror=partial(mirror, board) if board.mirrored else None,
         determinism="cross-platform",
-        default_opponent="hold",
+        default_opponent="province_value",
         **more,
     )
 
@@ -416,6 +469,7 @@ def state_fields(board: Board) -> tuple[tuple, ...]:
         ("last_owner", "i1", centres),
         ("due", "i1", (world.powers,)),
         ("phase", "i8"),
+        ("last_phase", "i8"),
         ("season", "i8"),
         ("year", "i8"),
         ("quiet_years", "i8"),
@@ -436,6 +490,7 @@ def scratch_fields(board: Board) -> tuple[tuple, ...]:
     return (
         ("given", "i2", shape),
         ("planned", "i2", shape),
+        *concert_scripts.scratch_fields(board.map),
         *adjudication.scratch_fields(board.map.provinces),
     )
 

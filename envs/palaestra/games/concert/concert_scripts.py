@@ -1,16 +1,79 @@
-"""Scripts of the Concert games."""
+"""Scripts of the Concert games, from trivial to strong.
+
+`hold` holds, disbands and waives. `province_value` lets each unit draw a place by its value. `greedy_support` plans
+attacks with as many supports as they need, defences, and convoys. `search` adjudicates plans of both of these against
+plans that the others may have, and takes the best.
+"""
 
 from __future__ import annotations
 
-NAMES = ("hold",)
+from palaestra.game import late
+from palaestra.games.concert import concert_drafts, concert_search, concert_values
+from palaestra.games.concert.concert_attacks import draft_attacks
+from palaestra.games.concert.concert_drafts import draft_by_value, draft_retreats, plan_adjustments, write_plan
+from palaestra.games.concert.concert_map import World
+from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, RETREATS
+from palaestra.games.concert.concert_search import search
+from palaestra.games.concert.concert_values import count_reach, seed_draws, write_values
+
+NAMES = ("hold", "province_value", "greedy_support", "search")
+HOLD_ALL, PROVINCE_VALUE, GREEDY_SUPPORT, SEARCH = range(len(NAMES))
 
 
-def plan(s, board, power, which, scratch):
-    """Orders of a power."""
-    for j in range(board.slots):
+def scratch_fields(world: World) -> tuple[tuple, ...]:
+    """Fields of the work record that the scripts need."""
+    return (
+        *concert_values.scratch_fields(world.provinces, world.locations, world.powers),
+        *concert_drafts.scratch_fields(world.provinces),
+        *concert_search.scratch_fields(world.provinces),
+    )
+
+
+def plan(s, world, power, which, scratch):
+    """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``."""
+    for j in range(world.board[0].slots):
         scratch.planned[power, j] = 0
+    if which == SEARCH and s.phase == MOVES:
+        plan_by_search_late(s, world, power, scratch)
+    elif which != HOLD_ALL:
+        plan_by_value_late(s, world, power, which, scratch)
 
 
-def choose(s, board, power, scratch):
-    """The place of the order in the list."""
+def plan_by_value(s, world, power, which, scratch):
+    """See `plan`."""
+    board = world.board[0]
+    seed_draws(s, power, scratch)
+    count_reach(s, board.map, scratch)
+    write_values(s, board.map, power, scratch)
+    if s.phase == ADJUSTMENTS:
+        plan_adjustments(s, board, power, scratch)
+        return
+    if s.phase == RETREATS:
+        draft_retreats(s, board.map, power, scratch)
+    elif which == GREEDY_SUPPORT:
+        draft_attacks(s, board, power, scratch)
+    else:
+        draft_by_value(s, board, power, scratch)
+    write_plan(s, board.map, power, scratch)
+
+
+def plan_by_search(s, world, power, scratch):
+    """See `plan`."""
+    board = world.board[0]
+    seed_draws(s, power, scratch)
+    count_reach(s, board.map, scratch)
+    search(s, board, power, scratch)
+    write_plan(s, board.map, power, scratch)
+
+
+plan_by_search_late = late(plan_by_search)
+plan_by_value_late = late(plan_by_value)
+
+
+def choose(s, power, scratch):
+    """The place of the planned order in the list of the next unit of a power; 0 where it is not there."""
+    listing, number = s.lists[power], scratch.planned[power, s.asked]
+    for k in range(listing.count):
+        if listing.ids[k] == number:
+            return k
     return 0
