@@ -26,7 +26,7 @@ ENV_ID = "palaestra/ConcertDuel-v0"
 OPTIONS = {"decisions": "unit"}
 ARMS = {"vector": "MlpPolicy", "dict": "MultiInputPolicy"}
 """Policy of Stable-Baselines3 by representation."""
-LANES, STEPS, TENTHS = 64, 327_680, 10
+LANES, STEPS, TENTHS = 64, 204_800, 10
 ARGUMENTS: dict[str, Any] = {"n_steps": 64, "batch_size": 512, "n_epochs": 4, "learning_rate": 1e-3}
 LEARNS_FROM = "random"
 TESTS = ("random", "hold", "province_value", "greedy_support", "search")

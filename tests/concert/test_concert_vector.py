@@ -10,7 +10,15 @@ from games.play import started
 
 from palaestra.core.compile.linker import record_view
 from palaestra.games.concert import concert_duel, concert_powers
-from palaestra.games.concert.concert_orders import CONTESTED, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, order_number, unit_at
+from palaestra.games.concert.concert_orders import (
+    BUILD_FLEET,
+    CONTESTED,
+    MOVE,
+    SUPPORT_HOLD,
+    SUPPORT_MOVE,
+    order_number,
+    unit_at,
+)
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, AUTUMN, RETREATS, write_acting
 from palaestra.games.concert.concert_vector import (
     ARMY,
@@ -24,6 +32,7 @@ from palaestra.games.concert.concert_vector import (
     IS_AUTUMN,
     LEFT_EMPTY,
     NEXT,
+    POWER,
     REMOVALS,
     SUPPORTED,
     YEARS_LEFT,
@@ -33,8 +42,6 @@ pytestmark = pytest.mark.jitless
 
 BLUE, RED = 0, 1
 AUSTRIA, ENGLAND, FRANCE, TURKEY = 0, 1, 2, 6
-UNIT_OF = CENTRE + 1
-"""First number of the power of a unit."""
 
 
 def begun(factory: Any = concert_duel, **options: Any) -> Any:
@@ -85,8 +92,8 @@ def test_the_second_power_sees_the_mirror_images_of_places() -> None:
     sim = begun()
     record(sim).unit[at(sim, "WYR")] = unit_at(sim.game.world.board[0].map, BLUE, True, at(sim, "WYR/NC"))
     refresh(sim)
-    assert places(sim, BLUE)[at(sim, "WYR/NC"), [FLEET, UNIT_OF]].tolist() == [1, 1]
-    assert places(sim, RED)[at(sim, "VEL/SC"), [FLEET, UNIT_OF + 1]].tolist() == [1, 1]
+    assert places(sim, BLUE)[at(sim, "WYR/NC"), [FLEET, POWER]].tolist() == [1, 1]
+    assert places(sim, RED)[at(sim, "VEL/SC"), [FLEET, POWER + 1]].tolist() == [1, 1]
     assert not places(sim, RED)[at(sim, "WYR/NC")].any()
 
 
@@ -96,8 +103,8 @@ def test_a_power_is_the_first_in_its_own_view() -> None:
     for power, number in ((FRANCE, 0), (ENGLAND, 1), (AUSTRIA, 2), (TURKEY, 3)):
         row = places(sim, power)[paris]
         assert row[ARMY] == 1
-        assert np.flatnonzero(row[UNIT_OF : UNIT_OF + 7]).tolist() == [number]
-        assert np.flatnonzero(row[UNIT_OF + 7 : UNIT_OF + 14]).tolist() == [number]
+        assert np.flatnonzero(row[POWER : POWER + 7]).tolist() == [number]
+        assert np.flatnonzero(row[POWER + 7 : POWER + 14]).tolist() == [number]
         assert row[HOME] == (power == FRANCE)
 
 
@@ -116,8 +123,8 @@ def test_dislodged_units_and_contested_provinces_are_seen() -> None:
     s.phase = RETREATS
     refresh(sim)
     row = places(sim, FRANCE)[bur]
-    assert np.flatnonzero(row[:UNIT_OF]).tolist() == [ARMY, DISLODGED]
-    assert np.flatnonzero(row[UNIT_OF : UNIT_OF + 7]).tolist() == [0, 1]  # the own one, and that of the next power
+    assert np.flatnonzero(row[:POWER]).tolist() == [ARMY, DISLODGED]
+    assert np.flatnonzero(row[POWER : POWER + 7]).tolist() == [0, 1]  # the own one, and that of the next power
     assert np.flatnonzero(places(sim, FRANCE)[:, LEFT_EMPTY]).tolist() == [at(sim, "PIC")]
     assert clock(sim, FRANCE)[:3].tolist() == [0, 1, 0]
 
@@ -172,6 +179,19 @@ def test_a_power_sees_its_next_unit_and_its_orders_so_far(power: int) -> None:
     rows = places(sim, power)
     assert np.flatnonzero(rows[:, first + NEXT]).tolist() == [asked]
     assert not rows[:, first + SUPPORTED].any()
+
+
+def test_a_build_counts_as_a_unit_that_comes() -> None:
+    sim = begun(decisions="unit")
+    s, world = record(sim), sim.game.world.board[0].map
+    for key in ("HAL", "JOR"):
+        s.unit[at(sim, key)] = 0
+    s.phase, s.season = ADJUSTMENTS, AUTUMN
+    refresh(sim)
+    s.given[BLUE, 0], s.asked = order_number(world, BUILD_FLEET, at(sim, "HAL"), 0), 1
+    sim.refresh()
+    rows = places(sim, BLUE)
+    assert np.flatnonzero(rows[:, rows.shape[1] - 3 + ENTERED]).tolist() == [at(sim, "HAL")]
 
 
 def test_orders_of_a_phase_have_no_next_unit() -> None:

@@ -8,8 +8,9 @@ that both powers see the same start.
 from __future__ import annotations
 
 from palaestra.game import Field, Representation
-from palaestra.games.concert.concert_map import World
 from palaestra.games.concert.concert_orders import (
+    BUILD_ARMY,
+    BUILD_FLEET,
     CONTESTED,
     MOVE,
     SUPPORT_HOLD,
@@ -23,37 +24,29 @@ from palaestra.games.concert.concert_orders import (
 )
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, adjustment
 
-ARMY, FLEET, DISLODGED, LEFT_EMPTY, HOME, CENTRE = range(6)
+ARMY, FLEET, DISLODGED, LEFT_EMPTY, HOME, CENTRE, POWER = range(7)
 """First numbers of a location: an army, a fleet, a dislodged unit, a battle that left it empty, a home centre of the
-own power, a centre. Behind these: the power of the unit, dislodged or not, then the owner of the centre."""
+own power, a centre; from `POWER` on the power of the unit, dislodged or not, then the owner of the centre."""
 NEXT, ENTERED, SUPPORTED = range(3)
-"""Last numbers of a location with ``decisions="unit"``: the next unit stands there; own orders of this phase move there;
-own orders of this phase support a move thither, or the unit there."""
-IS_AUTUMN, YEARS_LEFT, BUILDS, REMOVALS = 3, 4, 5, 6
-CLOCK = 7
-"""Numbers of the clock: the phase (moves, retreats, adjustments), then these."""
+"""Last numbers of a location with ``decisions="unit"``: the next unit stands there, own orders of this phase move or
+build there, own orders of this phase support a move to there or the unit there."""
+IS_AUTUMN, YEARS_LEFT, BUILDS, REMOVALS, CLOCK = range(3, 8)
+"""Numbers of the clock behind those of the phase (moves, retreats, adjustments); how many there are."""
+ABOUT_PLACES = (
+    "army, fleet, dislodged, left empty by a battle, own home, centre, powers of the units, owner of the centre"
+)
+ABOUT_GIVEN = "; next unit, own orders of this phase that move or build there, that support there"
+ABOUT_CLOCK = "moves, retreats, adjustments, autumn, share of the years left, units to build, to remove"
 
 
 def vector_of(board: Board) -> Representation:
     """The representation of a board."""
-    world = board.map
-    fields = (
-        Field("places", (world.locations, columns_of(board)), 0, 1, "1", "each location: see Observation Space"),
-        Field(
-            "clock", (CLOCK,), 0, 1, "1", "phase (moves, retreats, adjustments), autumn, years left, builds, removals"
-        ),
-    )
-    return Representation("real numbers from the point of view of the power", observe_vector, {"power": fields})
-
-
-def columns_of(board: Board) -> int:
-    """Numbers of a location."""
-    return owner_column(board.map) + board.map.powers + (SUPPORTED + 1) * board.single
-
-
-def owner_column(world: World) -> int:
-    """First number of the owner of a centre."""
-    return CENTRE + 1 + world.powers
+    world, single = board.map, board.single
+    columns = POWER + 2 * world.powers + (SUPPORTED + 1) * single
+    places = Field("places", (world.locations, columns), 0, 1, "1", ABOUT_PLACES + ABOUT_GIVEN * single)
+    clock = Field("clock", (CLOCK,), 0, 1, "1", ABOUT_CLOCK)
+    about = "real numbers in the view of each power: its own number first, on a map with a mirror all on its own side"
+    return Representation(about, observe_vector, {"power": (places, clock)})
 
 
 def observe_vector(s, world, observations, scratch):
@@ -79,7 +72,7 @@ def relative(world, power, other):
 
 
 def write_units(s, board, power, places):
-    """Units, dislodged ones, and provinces that a battle left empty."""
+    """Units, dislodged ones, and provinces that a battle left empty. Split coasts show units alone."""
     world = board.map
     for p in range(world.provinces):
         if s.mark[p] == CONTESTED:
@@ -88,18 +81,18 @@ def write_units(s, board, power, places):
         if unit != 0:
             row = places[seen(board, power, location_of(world, unit, p))]
             row[FLEET if is_fleet(unit) else ARMY] = 1.0
-            row[CENTRE + 1 + relative(world, power, power_of(unit))] = 1.0
+            row[POWER + relative(world, power, power_of(unit))] = 1.0
         left = s.dislodged[p]
         if left != 0:
             row = places[seen(board, power, location_of(world, left, p))]
             row[DISLODGED] = 1.0
-            row[CENTRE + 1 + relative(world, power, power_of(left))] = 1.0
+            row[POWER + relative(world, power, power_of(left))] = 1.0
 
 
 def write_centres(s, board, power, places):
     """Centres and their owners."""
     world = board.map
-    first = CENTRE + 1 + world.powers
+    first = POWER + world.powers
     for c in range(world.centres):
         p = world.centre_province[c]
         row = places[seen(board, power, p)]
@@ -123,14 +116,14 @@ def write_clock(s, board, power, clock):
 def write_given(s, board, power, places):
     """Where the next unit stands, and the own orders of this phase so far, which are in the view of the power."""
     world = board.map
-    first = CENTRE + 1 + 2 * world.powers
+    first = POWER + 2 * world.powers
     p = s.next[power]
     if p >= 0:
         unit = s.unit[p] if s.phase == MOVES else s.dislodged[p]
         places[seen(board, power, location_of(world, unit, p)), first + NEXT] = 1.0
     for j in range(s.asked if s.acting[power] else 0):
         kind, a, b = order_parts(world, s.given[power, j])
-        if kind in (MOVE, VIA):
+        if kind in (MOVE, VIA, BUILD_ARMY, BUILD_FLEET):
             places[a, first + ENTERED] = 1.0
         elif kind == SUPPORT_HOLD:
             places[a, first + SUPPORTED] = 1.0
