@@ -34,6 +34,8 @@ from palaestra.games.concert.concert_orders import (
 )
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, RETREATS
 
+pytestmark = pytest.mark.check
+
 FEW, MANY, LANES = 500, 100_000, 64
 COORDINATED = pytest.mark.parametrize("coordinated", [False, True], ids=["random", "coordinated"])
 COUNTS = pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])

@@ -13,6 +13,8 @@ from palaestra.games.concert.adjudication import RESULTS
 from palaestra.games.concert.concert_orders import CONTESTED, MOVE, NOTHING, power_of, unit_at
 from palaestra.games.concert.concert_powers import game
 
+pytestmark = pytest.mark.check
+
 FEW, MANY, LANES = 500, 10_000, 64
 COUNTS = [FEW, pytest.param(MANY, marks=pytest.mark.slow)]
 

@@ -50,6 +50,7 @@ from palaestra.games.concert.concert_phases import (
 from palaestra.games.concert.concert_scripts import NAMES, choose
 from palaestra.games.concert.concert_scripts import plan as plan_of_script
 from palaestra.games.concert.concert_sight import FEATURES, mirror, template_of, write_board, write_next, write_own
+from palaestra.games.concert.concert_vector import vector_of
 
 FIRST_YEAR, FARTHEST_YEAR = 1, 9999
 SCORES = ("squares", "draw_size", "centres")
@@ -434,6 +435,7 @@ def make_game(name: str, options: Any, codec: Any, **more: Any) -> Game:
         ),
         end_reasons=("solo", "stalemate", "last_year"),
         lane_observation=() if is_duel else lane,
+        representations={"vector": vector_of(board)},
         default_observation="dict",
         reward="team",
         scratch=scratch_fields(board),
