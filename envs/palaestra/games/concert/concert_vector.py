@@ -46,10 +46,10 @@ def vector_of(board: Board) -> Representation:
     places = Field("places", (world.locations, columns), 0, 1, "1", ABOUT_PLACES + ABOUT_GIVEN * single)
     clock = Field("clock", (CLOCK,), 0, 1, "1", ABOUT_CLOCK)
     about = "real numbers in the view of each power: its own number first, on a map with a mirror all on its own side"
-    return Representation(about, observe_vector, {"power": (places, clock)})
+    return Representation(about, observe_unit_vector if single else observe_phase_vector, {"power": (places, clock)})
 
 
-def observe_vector(s, world, observations, scratch):
+def observe_phase_vector(s, world, observations, scratch):
     """What each power sees."""
     board = world.board[0]
     for power in range(board.map.powers):
@@ -57,8 +57,14 @@ def observe_vector(s, world, observations, scratch):
         write_units(s, board, power, row.places)
         write_centres(s, board, power, row.places)
         write_clock(s, board, power, row.clock)
-        if board.single:
-            write_given(s, board, power, row.places)
+
+
+def observe_unit_vector(s, world, observations, scratch):
+    """The same, and the next unit and the orders of this phase."""
+    observe_phase_vector(s, world, observations, scratch)
+    board = world.board[0]
+    for power in range(board.map.powers):
+        write_given(s, board, power, observations.power[power].places)
 
 
 def seen(board, power, location):
