@@ -121,7 +121,8 @@ def _look(sim: Any, talkers: Mapping[str, AgentIO]) -> list[str]:
         lines += [f"  {role.agents[0]} sees", *_table(role.observation, memory[role.name][0, 0])]
         masks = [c for c in role.action if isinstance(c, Choice)] if game.legal is not None else []
         for c in masks:
-            lines.append(f"    {'may ' + c.name:<28} {_value(_allowed(c, sim.buffers.masks[role.name][c.name][0, 0]))}")
+            allowed = _allowed(c, sim.buffers.masks[role.name][c.name][0, 0])
+            lines += [f"    {'may ' + name:<28} {_value(ids)}" for name, ids in allowed.items()]
     for number, team in enumerate(game.teams if game.team_observation else ()):
         lines += [f"  team {team} sees", *_table(game.team_observation, memory["team"][0, number])]
     if game.lane_observation:
@@ -135,9 +136,14 @@ def _indented(text: str) -> list[str]:
     return [f"    {line}" for line in text.splitlines() or [""]]
 
 
-def _allowed(choice: Choice, mask: Any) -> np.ndarray:
-    """The alternatives that a mask, or a list of candidates, allows."""
-    return np.flatnonzero(mask) if choice.candidates is None else mask["ids"][: mask["count"]]
+def _allowed(choice: Choice, mask: Any) -> dict[str, np.ndarray]:
+    """The alternatives that a mask, or a list of candidates, allows; of many lists those with more than the no-op."""
+    if choice.candidates is None:
+        return {choice.name: np.flatnonzero(mask)}
+    if not choice.shape:
+        return {choice.name: mask["ids"][: mask["count"]]}
+    lists = {f"{choice.name}{list(at)}": mask[at]["ids"][: mask[at]["count"]] for at in np.ndindex(choice.shape)}
+    return {name: ids for name, ids in lists.items() if ids.tolist() != [choice.noop]}
 
 
 def _table(fields: Sequence[ObservationField], row: Any) -> list[str]:

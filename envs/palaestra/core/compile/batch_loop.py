@@ -259,11 +259,15 @@ def write_match_observations(s, world, started, spans, row_bytes, row, work_byte
 
 def write_match_masks(s, world, words, spans, row_bytes, row, work_bytes, work):
     """Writes the masks of one match."""
-    record_bytes = work_bytes if SIZED else row_bytes
-    record_bytes[:] = 0
+    if SIZED:
+        work_bytes[:] = 0
+    elif HAS_CANDIDATES:
+        clear_masks(words, row_bytes)
+    else:
+        row_bytes[:] = 0
     legal(s, world, work if SIZED else row)
     if SIZED:
-        pack(spans, record_bytes, row_bytes, True)
+        pack(spans, work_bytes, row_bytes, True)
     for w in range(len(words) if SIZED else WORDS):
         word = words[w]
         if word.n > 0:
@@ -274,6 +278,13 @@ def write_match_masks(s, world, words, spans, row_bytes, row, work_bytes, work):
             elif not is_active:  # nothing but the no-op
                 row_bytes[word.mask_offset : word.mask_offset + word.n] = 0
                 row_bytes[word.mask_offset + word.noop] = 1
+
+
+def clear_masks(words, mask_bytes):
+    """Zeroes dense masks and the counts of lists; places of a list are written once, by `finish_candidates`."""
+    for w in range(WORDS):
+        word = words[w]
+        mask_bytes[word.mask_offset : word.mask_offset + (4 if word.candidates > 0 else word.n)] = 0
 
 
 def finish_candidates(word, is_active, mask_bytes):
@@ -351,6 +362,45 @@ def step_lanes(  # noqa: C901 (one more level of calls would add a tenth to the 
         if ended == 0 or restart:
             return -1
         restart = True
+
+
+def result_lanes(
+    lo, hi, check, plays, thread, mask_rows,
+    S, SB, world, words, first_word, A, WI, WF, R, TERM, TRUNC, WINNER, REASON, LEFT, SCRATCH,
+    O, OB, M, MB, FOB, FMB, FI, KO, KOB, KM, KMB, spans, mask_spans,
+):  # fmt: skip
+    """One decision without outputs of lanes that wait for a reset when their match is over; results as of `step_lanes`.
+
+    Lane i is held to the masks in row ``mask_rows[i]``. The call before the decision, with ``plays`` False, writes
+    those of running lanes that have none (-1): another thread's lanes may be held to them. A driver of its own, as an
+    argument or a branch more in `step_lanes` costs a small game up to a quarter of its speed.
+    """
+    if check:
+        offender = first_offender(lo, hi, S, words, WI, WF)
+        if offender >= 0:
+            return offender
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        s = S[i]
+        if not plays:
+            if s.pending == RUNNING and mask_rows[i] < 0:
+                if HAS_LEGAL:
+                    row = np.uint64(0) if SIZED else i
+                    write_match_masks(s, world, words, mask_spans, MB[i], M[row], KMB[thread], KM[thread])
+                mask_rows[i] = i
+        elif s.pending == RUNNING:
+            held_to = MB[np.uint64(mask_rows[i])]
+            prepare(s, world, words, first_word, A[i], WI[i], WF[i], held_to, R[i], LEFT[i], SCRATCH[thread])
+            result = finish_step(s, np.int64(play(s, world, A[i], R[i], SCRATCH[thread])), LEFT[i])
+            TERM[i] = result == TERMINATED
+            TRUNC[i] = result == TRUNCATED
+            WINNER[i] = s.info.winner if result != 0 else -1
+            REASON[i] = s.info.end_reason if result != 0 else 0
+            if result != 0:
+                s.pending = WAITING
+            mask_rows[i] = -1
+        elif s.pending != SKIP:
+            clear_rewards(i, R, LEFT)
+    return -1
 
 
 def check_lanes(lo, hi, S, words, WI, WF):

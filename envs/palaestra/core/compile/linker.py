@@ -45,7 +45,7 @@ HOOKS = (
     "evaluate",
     "global_state",
 )
-KERNEL_DRIVERS = ("step_lanes", "check_lanes")
+KERNEL_DRIVERS = ("step_lanes", "check_lanes", "result_lanes")
 ENGINE_DRIVERS = ("check_lanes", "engine_lanes")
 FEW_BYTES = 2**14
 """Observations up to this size are cleared byte by byte: a few stores in a small game, a second of plain Python where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from palaestra.core.contract.action_shapes import actions_by_role
 from palaestra.core.contract.actions import ActionTable, parts_by_role, write_actions
 from palaestra.core.contract.fields import Field, values_of
 from palaestra.core.contract.game_parts import Role
+from palaestra.core.contract.keywords import check_word, picked_lanes
 from palaestra.core.contract.rules import Game
 from palaestra.core.run.buffers import Buffers, info_views, mask_rows, observation_rows
 
@@ -132,3 +133,28 @@ class Arrays:
                 target[lanes, slots] = rows
             else:
                 target[lanes[:, None], slots] = rows
+
+    def team_rewards(self, team: str) -> np.ndarray:
+        """Reward of a team ``[N]``: the common value of its members, or the sum where each has its own."""
+        check_word("team", team, tuple(self.game.teams))
+        slots = self.game.teams[team]
+        return summed(self.rewards[:, slots]) if self.game.reward == "agent" else self.rewards[:, slots[0]]
+
+    def _which(self, mask: np.ndarray | None) -> np.ndarray:
+        """The lanes of a mask, bool ``[N]``; all without one.
+
+        Raises:
+            ValueError: The mask is not bool ``[N]``.
+        """
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        which = np.ascontiguousarray(mask)
+        if which.dtype != np.bool_ or which.shape != (self.num_envs,):
+            raise ValueError(f"mask must be bool of shape ({self.num_envs},), got {which.dtype} {which.shape}")
+        return which
+
+    def _picked(self, lanes: np.ndarray | Sequence[int] | None) -> np.ndarray:
+        """The lanes of a mask or of indices, bool ``[N]``; all if None."""
+        which = np.zeros(self.num_envs, np.bool_)
+        which[picked_lanes(lanes, self.num_envs)] = True
+        return which

@@ -26,6 +26,8 @@ class Buffers:
         observations: Observation records ``[N]`` by role (and ``team``, ``lane``), in the sizes that users see.
         masks: Mask records ``[N]`` likewise; one unused byte where the game forbids nothing.
         mask_bytes: The same memory as int8 ``[N, M]``.
+        mask_rows: int64 ``[N]``, the row of ``masks`` that holds for a lane: its own, that of a lane with an equal
+            record, or -1 where none does.
         rewards: Float ``[N, slots]``.
         terminated: bool ``[N]``.
         truncated: bool ``[N]``.
@@ -59,6 +61,7 @@ class Buffers:
         self.action_words = zeros("actions", (n, game.action_dtype.itemsize // 8), np.dtype("i8"))
         self.observations: Any = zeros("observations", (n,), game.observation_dtype)
         self.masks: Any = zeros("legal", (n,), game.mask_dtype)
+        self.mask_rows = np.arange(n)
         self.rewards = zeros("rewards", (n, slots), np.dtype(game.reward_dtype))
         self.terminated = zeros("terminated", (n,), flag)
         self.truncated = zeros("truncated", (n,), flag)
@@ -104,6 +107,7 @@ _LIVE = (
     "action_words",
     "observations",
     "masks",
+    "mask_rows",
     "rewards",
     "terminated",
     "truncated",
@@ -119,6 +123,20 @@ _LIVE = (
 def rows_of_bytes(records: np.ndarray, kind: str = "u1") -> np.ndarray:
     """Contiguous rows as bytes ``[N, B]``, the same memory."""
     return records.view(kind).reshape(len(records), -1)
+
+
+def first_of_equal(records: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """The first lane of each run of lanes with equal bytes, among lanes ``which`` (bool ``[N]``): int64, one for each.
+
+    Records are whole numbers of 8 bytes, and their padding is what the simulation was allocated with: a copy of records
+    has other bytes there.
+    """
+    lanes, words = np.flatnonzero(which), rows_of_bytes(records, "i8")
+    if len(lanes) < len(words):
+        words = words[lanes]
+    is_first = np.ones(len(lanes), np.bool_)
+    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
+    return lanes[np.maximum.accumulate(np.where(is_first, np.arange(len(lanes)), 0))]
 
 
 def state_size(game: Game) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +16,7 @@ from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import Kernel, hooks_of, link, record_view
 from palaestra.core.contract.packing import mask_spans, observation_spans
 from palaestra.core.contract.rules import Game
-from palaestra.core.run.buffers import rows_of_bytes
+from palaestra.core.run.buffers import first_of_equal, rows_of_bytes
 from palaestra.core.run.dry_run import find_mistake, refuse_certain_mistakes
 from palaestra.core.run.lane_threads import LaneThreads
 from palaestra.core.run.simulation import Simulation
@@ -23,6 +24,8 @@ from palaestra.core.run.simulation import Simulation
 
 class KernelSimulation(Simulation):
     """Rules compiled into one batch loop; ``threads`` slices of the lanes run side by side."""
+
+    may_skip_outputs = True
 
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`."""
@@ -46,6 +49,52 @@ class KernelSimulation(Simulation):
             self._play()
         return offender
 
+    def link_results(self) -> None:
+        """See `Simulation`."""
+        _ = self._result_driver
+
+    @functools.cached_property
+    def _result_driver(self) -> Callable:
+        arguments = (self.buffers.mask_rows, *self._arguments)
+        driver = bound(self, self.kernel, "result_lanes", 0, 0, True, True, 0, *arguments)
+        return lambda lo, hi, check, plays, t: driver(lo, hi, check, plays, t, *arguments)
+
+    def _step_results(self) -> int:
+        pending = self.states["pending"]
+        if (pending == RESET_DUE).any():  # in records of a simulation that starts matches by itself
+            self._refresh_lanes(pending != SKIP)
+            return self._step_lanes()
+        self._outputs_hold = False
+        if (pending == SKIP).any():
+            self._unshare_masks()
+        driver, checks = self._result_driver, self.threads == 1
+        if not checks and (offender := self._check_driver(0, self.num_envs, *self._check_arguments)) >= 0:
+            return offender
+        self._slices(lambda lo, hi, t: driver(lo, hi, False, False, t))
+        if checks:
+            return driver(0, self.num_envs, True, True, 0)
+        self._slices(lambda lo, hi, t: driver(lo, hi, False, True, t))
+        return -1
+
+    def _share_masks(self, which: np.ndarray) -> None:
+        self._outputs_hold = False
+        self._unshare_masks()
+        rows, own = self.buffers.mask_rows, np.arange(self.num_envs)
+        rows[which] = first_of_equal(self.states, which)
+        rows[which & (rows == own)] = -1
+
+    def _unshare_masks(self) -> None:
+        """Lanes that are held to another lane's masks have none, so that any lane's may be written."""
+        if not self._outputs_hold:
+            rows = self.buffers.mask_rows
+            rows[rows != np.arange(self.num_envs)] = -1
+
+    def _have_written(self, which: np.ndarray) -> None:
+        """Lanes show what their records hold again."""
+        if not self._outputs_hold:
+            self.buffers.mask_rows[which] = np.flatnonzero(which)
+            self._outputs_hold = bool(which.all())
+
     def _play(self) -> None:
         self._slices(lambda lo, hi, t: self._step_driver(lo, hi, False, self.autoreset, t, *self._arguments))
 
@@ -58,10 +107,14 @@ class KernelSimulation(Simulation):
         self._lane_threads.run(call, [self.num_envs * t // self.threads for t in range(self.threads + 1)])
 
     def _reset_lanes(self, which: np.ndarray) -> None:
+        self._unshare_masks()
         self._only(which, RESET_DUE)
+        self._have_written(which)
 
     def _refresh_lanes(self, which: np.ndarray) -> None:
+        self._unshare_masks()
         self._only(which, REFRESH)
+        self._have_written(which)
 
     def _only(self, which: np.ndarray, task: int) -> None:
         """Sends the lanes of ``which`` through the one driver for a task; the others stay as they are."""

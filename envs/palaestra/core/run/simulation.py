@@ -20,12 +20,11 @@ from palaestra.core.compile.linker import jit_disabled, record_view
 from palaestra.core.contract.actions import ActionTable, OutOfRange
 from palaestra.core.contract.factories import load
 from palaestra.core.contract.keywords import check_count as check_number
-from palaestra.core.contract.keywords import check_word, picked_lanes
 from palaestra.core.contract.rules import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
-from palaestra.core.run.arrays import Arrays, ByRole, summed
+from palaestra.core.run.arrays import Arrays, ByRole
 from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
-from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, exclusive
+from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, check_no_outputs, exclusive
 from palaestra.core.run.opponent_assignments import OpponentAssignments
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.parameters import ParameterRecords
@@ -75,9 +74,11 @@ class Simulation(Arrays, Closes, ABC):
         guard: Which call is running or was interrupted.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
         title: What pictures call the game: the preset that is played, or the name of the game.
+        may_skip_outputs: Whether `step` and `load_states` may be called with ``outputs=False``.
         recorder: Receives all calls that decide how the matches go on, or None. A copy has none.
     """
 
+    may_skip_outputs = False
     origin: tuple[str, dict[str, Any]] | None = None
     recorder: RecorderProtocol | None = None
 
@@ -130,6 +131,7 @@ class Simulation(Arrays, Closes, ABC):
         self.lane_seeds = np.zeros(num_envs, np.uint64)
         self.opponent_assignments = OpponentAssignments()
         self.guard = CallGuard(game.name)
+        self._outputs_hold = True  # not after a call without outputs, until all lanes show what their records hold
         self._parameters = ParameterRecords(game, self.states)
         if not attach:
             self.states["strength"] = 1.0
@@ -211,7 +213,7 @@ class Simulation(Arrays, Closes, ABC):
         self.guard.interrupted = ""
         return self.observations
 
-    def step(self, actions: Any = None, lanes: np.ndarray | None = None) -> None:
+    def step(self, actions: Any = None, lanes: np.ndarray | None = None, *, outputs: bool = True) -> None:
         """Plays one decision in all lanes, or where ``lanes`` (bool ``[N]``) is set; results are in the arrays.
 
         A lane that is left out stays as it is, its stream and what it shows included, and its action is not looked at.
@@ -220,11 +222,16 @@ class Simulation(Arrays, Closes, ABC):
         Args:
             actions: An array like `actions`, or a dict by role. None plays what was written into `actions`.
             lanes: Which lanes move; all if None.
+            outputs: False for search, which reads `states`, rewards, ends and winners alone: observations and masks of
+                the lanes that move are not written, and neither is what `state` takes from them. They hold again after
+                the next call with outputs (`step`, `refresh`, `restore`; `reset` and `load_states` for their lanes).
+                Illegal choices are replaced and counted all the same. The first such call compiles the rules anew.
 
         Raises:
             ActionError: Outside its space (shape, range, NaN); names lane, agent, value and space. No match has moved.
             RuntimeError: Before the first reset, or after close.
-            ValueError: ``lanes`` is not bool ``[N]``.
+            ValueError: ``lanes`` is not bool ``[N]``; ``outputs=False`` with an engine outside, workers, a Python
+                opponent, a recorder, or matches that start anew by themselves.
         """
         guard = self.guard
         if guard.blocked and not (guard.suspended and self._open_again()):
@@ -233,11 +240,11 @@ class Simulation(Arrays, Closes, ABC):
         try:
             if actions is not None:
                 self.write_actions(actions)
-            step = self._one_call
+            step = self._one_call if outputs and self._outputs_hold else None
             if step is not None and lanes is None and not self.opponent_assignments and self.recorder is None:
                 offender = step()
             else:
-                offender = self._step_in_parts(None if lanes is None else self._which(lanes))
+                offender = self._step_in_parts(None if lanes is None else self._which(lanes), outputs)
         except BaseException as error:
             guard.end_step_by(error)
             raise
@@ -245,23 +252,30 @@ class Simulation(Arrays, Closes, ABC):
         if offender >= 0:
             raise self.action_table.refusal(self.buffers.action_words, offender)
 
-    def _step_in_parts(self, which: np.ndarray | None) -> int:
+    def _step_in_parts(self, which: np.ndarray | None, outputs: bool) -> int:
         """A decision of the lanes ``which`` (all if None) that is more than one call of machine code.
 
-        With Python opponents, a recorder, threads, an engine, or lanes that are left out. Where it is interrupted
-        before the matches move, nothing has happened; later, the mark of the guard stays.
+        With Python opponents, a recorder, threads, an engine, lanes that are left out, or without outputs. Where it is
+        interrupted before the matches move, nothing has happened; later, the mark of the guard stays.
 
         Returns:
             The place of an action that was refused, or -1.
         """
         guard = self.guard
+        if not outputs:
+            check_no_outputs(self, "step")
+        play = self._step_lanes if outputs else self._step_results
         guard.running = "step"
         try:
+            if outputs and not self._outputs_hold:  # for players that read, and for what is written at a start alone
+                guard.interrupted = "step"
+                self._refresh_lanes(np.ones(self.num_envs, np.bool_))
+                guard.interrupted = ""
             keep_outputs = self.recorder is not None and self.recorder.keep_outputs
             remembered = self.opponent_assignments.query(self, self.lane_seeds, which, keep_outputs)
             self._about_to("step", which)
             guard.interrupted = "step"
-            offender = self._step_lanes() if which is None else self._step_some(which)
+            offender = play() if which is None else self._step_some(which, play)
             if offender < 0:
                 for assignment, lanes, memory in remembered:
                     assignment.memory[lanes] = memory
@@ -275,13 +289,13 @@ class Simulation(Arrays, Closes, ABC):
             guard.running = ""
         return offender
 
-    def _step_some(self, which: np.ndarray) -> int:
-        """As `_step_lanes`, for some lanes alone."""
+    def _step_some(self, which: np.ndarray, play: Callable[[], int]) -> int:
+        """As ``play`` (`_step_lanes` or `_step_results`), for some lanes alone."""
         pending, left_out = self.states["pending"], ~which
         before = pending.copy()
         pending[left_out] = SKIP
         try:
-            offender = self._step_lanes()
+            offender = play()
         finally:
             pending[left_out] = before[left_out]
         if offender < 0:
@@ -324,7 +338,7 @@ class Simulation(Arrays, Closes, ABC):
         return self.observations
 
     @exclusive
-    def load_states(self, records: np.ndarray, mask: np.ndarray | None = None) -> ByRole:
+    def load_states(self, records: np.ndarray, mask: np.ndarray | None = None, *, outputs: bool = True) -> ByRole:
         """Lets lanes go on from match records: for search, curricula and tests. Returns `observations`.
 
         A record holds all that decides how a match goes on, its streams, parameters and players included: take them
@@ -333,10 +347,14 @@ class Simulation(Arrays, Closes, ABC):
         Args:
             records: Records of ``game.state_dtype``, one for each chosen lane in their order.
             mask: bool ``[N]``; all lanes if None.
+            outputs: False for search: what the lanes show is not written, see `step`.
 
         Raises:
-            ValueError: Records of another game, of other agents, or not one a lane.
+            ValueError: Records of another game, of other agents, or not one a lane; ``outputs=False`` with an engine
+                outside, workers, a Python opponent or a recorder.
         """
+        if not outputs:
+            check_no_outputs(self, "load_states")
         which = self._which(mask)
         records = np.asarray(records)
         check_records(self.game, records, int(which.sum()))
@@ -349,7 +367,7 @@ class Simulation(Arrays, Closes, ABC):
         self._load_bodies(which)
         self.buffers.clear_results(which)
         self.guard.started = True
-        self._refresh_lanes(which)
+        (self._refresh_lanes if outputs else self._share_masks)(which)
         self._has_done()
         self.guard.interrupted = ""
         return self.observations
@@ -465,12 +483,6 @@ class Simulation(Arrays, Closes, ABC):
             write_observations_flat(self.buffers)
         return self.buffers.state
 
-    def team_rewards(self, team: str) -> np.ndarray:
-        """Reward of a team ``[N]``: the common value of its members, or the sum where each has its own."""
-        check_word("team", team, tuple(self.game.teams))
-        slots = self.game.teams[team]
-        return summed(self.rewards[:, slots]) if self.game.reward == "agent" else self.rewards[:, slots[0]]
-
     # -- what the kinds supply -----------------------------------------------------------------------------------------
 
     _one_call: Callable[[], int] | None = None
@@ -484,6 +496,17 @@ class Simulation(Arrays, Closes, ABC):
 
     @abstractmethod
     def _step_lanes(self) -> int: ...
+
+    def link_results(self) -> None:
+        """Compiles what plays without outputs, where that has not been done; else the first such call does."""
+
+    def _step_results(self) -> int:
+        """As `_step_lanes`, without observations and masks."""
+        raise NotImplementedError
+
+    def _share_masks(self, which: np.ndarray) -> None:
+        """Marks loaded lanes as without observations; those of a run of equal records have the masks of the first."""
+        raise NotImplementedError
 
     @abstractmethod
     def _refresh_lanes(self, which: np.ndarray) -> None: ...
@@ -517,6 +540,7 @@ class Simulation(Arrays, Closes, ABC):
             "lane_seeds": self.lane_seeds.copy(),
             "opponent_assignments": dict(self.opponent_assignments),
             "started": self.started,
+            "outputs_hold": self._outputs_hold,
             "origin": self.origin,
             "title": self.title,
             "engine": self._save_engine() if self.started else None,
@@ -529,7 +553,7 @@ class Simulation(Arrays, Closes, ABC):
             getattr(self.buffers, name)[...] = value
         self.lane_seeds[...] = saved["lane_seeds"]
         self.opponent_assignments.update(saved["opponent_assignments"])
-        self.guard.started = saved["started"]
+        self.guard.started, self._outputs_hold = saved["started"], saved["outputs_hold"]
         self.origin, self.title = saved["origin"], saved["title"]
         if saved["engine"] is not None:
             self._load_engine(saved["engine"])
@@ -574,22 +598,3 @@ class Simulation(Arrays, Closes, ABC):
     def _has_done(self) -> None:
         if self.recorder is not None:
             self.recorder.after()
-
-    def _which(self, mask: np.ndarray | None) -> np.ndarray:
-        """The lanes of a mask, bool ``[N]``; all without one.
-
-        Raises:
-            ValueError: The mask is not bool ``[N]``.
-        """
-        if mask is None:
-            return np.ones(self.num_envs, np.bool_)
-        which = np.ascontiguousarray(mask)
-        if which.dtype != np.bool_ or which.shape != (self.num_envs,):
-            raise ValueError(f"mask must be bool of shape ({self.num_envs},), got {which.dtype} {which.shape}")
-        return which
-
-    def _picked(self, lanes: np.ndarray | Sequence[int] | None) -> np.ndarray:
-        """The lanes of a mask or of indices, bool ``[N]``; all if None."""
-        which = np.zeros(self.num_envs, np.bool_)
-        which[picked_lanes(lanes, self.num_envs)] = True
-        return which

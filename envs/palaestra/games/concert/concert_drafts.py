@@ -57,12 +57,12 @@ def line_up(s, world, power, scratch):
 # --------------------------------------------------------------------------------------------------------------- moves
 
 
-def draft_by_value(s, board, power, scratch):
+def draft_by_value(s, world, power, scratch):
     """Each unit draws its place by value; who comes second supports the first."""
-    count = line_up(s, board.map, power, scratch)
+    count = line_up(s, world, power, scratch)
     for j in range(count):
-        decide(s, board.map, power, scratch.queue[j], SHARPNESS, scratch)
-    support_with_rest(s, board.map, power, count, scratch)
+        decide(s, world, power, scratch.queue[j], SHARPNESS, scratch)
+    support_with_rest(s, world, power, count, scratch)
 
 
 def decide(s, world, power, p, sharpness, scratch):

@@ -1,21 +1,72 @@
-"""ConcertDuel: two powers move armies and fleets at once, with supports and convoys, by orders that both keep secret.
+"""ConcertDuel: two powers move armies and fleets at once, by orders that both keep secret until they are carried out.
 
 ## Description
 
-Todo:
+[Concert](Concert.md) for two, zero-sum: the same rules, orders and scripts. All units move at once, so that the
+best play has to mix.
+
+``map="duel"``: 12 provinces with 8 centres; ``"duel20"``: 20 provinces with 12 centres, two of them on islands that
+only fleets and convoys reach. Both maps are ours, and their own mirror images: sides are fair. An isthmus divides two
+seas. ``"france_austria"``: France against Austria on the standard map, where all other centres are free at
+the start.
+
 ## Action Space
 
 <!-- table: action -->
+
+A power gives one order a unit, in the order of the provinces; in adjustments one for each unit that it may build or has
+to remove. Numbers of orders are static, and say all but whose order it is; 0 is hold, disband or waive. Then come moves
+and retreats (a location), moves by convoy (a province), supports of units that stay (a province), supports of moves
+(from a province to a province), convoys (likewise), builds of armies (a province) and fleets (a location), and removals
+(a province). Locations are the provinces in alphabetical order, then the split coasts. `order_number` and `order_parts`
+of ``palaestra.games.concert.concert_orders`` translate.
+
+The mask is a list for each unit: what it could be ordered to do in this position, whatever the others do: moves by
+convoy where fleets (of any power) could carry it, convoys on a way without a detour, supports of what others could do.
+A list has room for 256 orders; supports of armies that can go by convoy alone stand last and are left out first
+(`left_out` in `info`). Anything else is the no-op, and counted. What does not fit together is void.
+
+``decisions="unit"``: one order a decision, the place in the list of the next unit, with a dense mask. Own earlier
+orders are visible, the others' hidden until the phase is carried out.
+
+``form="text"``: orders as ``A PAR - BUR``, one a line or with semicolons between, and if the turn has them between
+``<orders>`` and ``</orders>``: see ``palaestra.games.concert.order_grammar``. Units that are not named hold. A wrong
+order is the no-op, and counted (``repair="hold"``), or refused with its line, what is wrong and what is near
+(``repair="refuse"``).
 
 ## Observation Space
 
 <!-- table: observation -->
 
+A location has 38 numbers, all 0 or 1: army, fleet, no unit; the unit's power (seven, none); whether the centre may be
+built in; whether the unit may have to go; the kind (3) and power (8) of a dislodged unit; inland, coast, sea; the owner
+of the centre (seven, nobody, no centre); whether a battle left the province empty, so that nobody may retreat there;
+whether it is a home centre. A fleet stands on its coast, all else at the province.
+
+Each power sees all this in its own view. On the maps ``"duel"`` and ``"duel20"``, which are their own mirror image,
+the second power (red) sees the mirror image of the map with the powers exchanged, and its orders are numbers in this
+view: a policy plays either side. Texts and pictures show the map as it is.
+
 ## Rewards
+
+At the end the powers share 1: who has won by `solo` gets all; else by the squares of their centres
+(``score="squares"``), in equal shares of those who are left (``"draw_size"``), or by their centres (``"centres"``).
+A power is paid 2 x its share - 1.
 
 ## Starting State
 
+Always the same: three units a power; first moves in spring. Scripts draw their own numbers.
+
 ## Episode End
+
+* `solo`: a power owns 5 (``"duel"``), 7 (``"duel20"``) or 18 (``"france_austria"``) centres, or it is the last one that
+  owns any.
+* `stalemate`: no centre had a new owner for `quiet_years` autumns.
+* `last_year`: its autumn is over.
+
+The winner is who owns more centres than any other (with ``score="draw_size"`` only after `solo`). A power without
+centre leaves in autumn, and its units with it. Phases in which nobody has a choice are skipped; the horizon is never
+reached before `last_year` unless it is set lower.
 
 ## Arguments
 

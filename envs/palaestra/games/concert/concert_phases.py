@@ -132,6 +132,7 @@ def resolve(s, board, given, a):
         a: Work record.
     """
     world = board.map
+    s.last_phase = s.phase
     for p in range(world.provinces):
         s.order[p], s.result[p] = HOLD, OK
     if s.phase == ADJUSTMENTS:

@@ -27,11 +27,10 @@ from palaestra.games.concert.concert_position import (
     heading,
     last_lines,
     last_orders,
-    last_phase,
     position_lines,
     position_of_record,
 )
-from palaestra.games.concert.map_drawing import INK, MapDrawing, draw_centres, draw_map, drawing_of
+from palaestra.games.concert.map_drawing import CLOSED, INK, STROKES, MapDrawing, draw_centres, draw_map, drawing_of
 from palaestra.games.concert.order_marks import WRONG, OrderMarks, aside, draw_arrow, draw_cross
 
 WIDTH, HEIGHT = 1280, 792
@@ -41,7 +40,7 @@ BASE = 34
 """Base line of the title."""
 ROW, BAR = 24, 104
 """From power to power in the panel, and where bars begin."""
-WASH = 0.55
+WASH = 0.6
 """Opacity of an owner's colour."""
 COLORS: dict[str, Color] = {
     "austria": (214, 66, 44),
@@ -102,6 +101,7 @@ def draw_symbols(canvas: Canvas) -> None:
         ("failed", lambda at: draw_cross(canvas, at, 4.0)),
         ("centre", lambda at: canvas.circle(at, 3.5, SAMPLE)),
         ("home centre", home),
+        ("no passage", lambda at: canvas.line(ends(at), *STROKES[CLOSED])),
     ]
     draw_legend(canvas, (MAP[0] + 14, HEIGHT - 18), entries, MAP[2])
 
@@ -125,7 +125,7 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
         for outline in drawing.cells[board.centre_province[c]]:
             canvas.polygon(outline, fade(colors[position.owners[c]], WASH))
     draw_centres(canvas, board, names, drawing)
-    orders, phase = last_orders(board, names, position), last_phase(board, position)
+    orders, phase = last_orders(board, names, position), position.last_phase
     OrderMarks(canvas, board, drawing, position, colors).draw(orders, phase)
     draw_units(canvas, board, names, drawing, position)
     if world.board[0].single:
@@ -139,8 +139,8 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
 def draw_title(canvas: Canvas, game: Game, match: Any, position: Position, colors: list[Color]) -> None:
     """Name, season, phase, and the result."""
     canvas.text((MAP[0], BASE), game.name, TEXT, 18)
-    canvas.text((MAP[2], BASE), heading(position), TEXT, 18, "rs")
     words, winner = result(game, match)
+    canvas.text((MAP[2], BASE), heading(position, bool(words)), TEXT, 18, "rs")
     middle = (MAP[0] + MAP[2]) / 2
     canvas.text((middle, BASE), words, colors[winner] if winner >= 0 else TEXT, 16, "ms")
 
@@ -254,7 +254,7 @@ def write(game: Game, world: Any, s: Any) -> str:
     words, _ = result(game, match)
     return "\n".join(
         [
-            f"{game.name}: {heading(position)}{f': {words}' if words else ''}",
+            f"{game.name}: {heading(position, bool(words))}{f': {words}' if words else ''}",
             *position_lines(board, names, position),
             *last_lines(board, names, position),
         ]

@@ -13,10 +13,7 @@ from palaestra.games.concert.concert_map import NOBODY, Names, World
 from palaestra.games.concert.concert_orders import (
     BUILD_ARMY,
     BUILD_FLEET,
-    HOLD,
-    MOVE,
     REMOVE,
-    VIA,
     Board,
     order_parts,
     power_of,
@@ -33,6 +30,7 @@ class Position(NamedTuple):
         year: Of the phase that comes next.
         season: SPRING or AUTUMN.
         phase: MOVES, RETREATS or ADJUSTMENTS.
+        last_phase: That of the last orders.
         units: Bytes, 0 for none ``[P]``.
         dislodged: Units that have to retreat ``[P]``.
         owners: Powers, -1 for nobody ``[C]``.
@@ -44,6 +42,7 @@ class Position(NamedTuple):
     year: int
     season: int
     phase: int
+    last_phase: int
     units: np.ndarray
     dislodged: np.ndarray
     owners: np.ndarray
@@ -72,7 +71,7 @@ class LastOrder(NamedTuple):
 
 def position_of_record(s: Any) -> Position:
     """The position of a match record."""
-    when = int(s.year), int(s.season), int(s.phase)
+    when = int(s.year), int(s.season), int(s.phase), int(s.last_phase)
     return Position(*when, s.unit, s.dislodged, s.owner, s.last_unit, s.order, s.result)
 
 
@@ -84,6 +83,7 @@ def position_of_lane(world: World, lane: Any) -> Position:
         int(lane["year"]),
         int(lane["season"]),
         int(lane["phase"]),
+        int(lane["last_phase"]),
         units_at(world, board, KIND, OWNER),
         units_at(world, board, LEFT, LEFT_OWNER),
         np.where(owners == POWERS, NOBODY, owners),
@@ -137,34 +137,11 @@ def is_start(world: World, position: Position) -> bool:
     return (position.year, position.season, position.phase) == (world.first_year, SPRING, MOVES)
 
 
-def last_phase(world: World, position: Position) -> int:
-    """The phase of the last orders: the record has the orders alone.
-
-    Builds and removals are of adjustments. A unit that had to retreat left its province to a unit of another power that
-    no order of the same phase brought there.
-    """
-    traces = np.flatnonzero((position.orders != 0) | (position.results != OK))
-    parts = {int(p): order_parts(world, int(position.orders[p])) for p in traces}
-    if any(kind >= BUILD_ARMY or (kind == HOLD and position.results[p] == VOID) for p, (kind, *_) in parts.items()):
-        return ADJUSTMENTS
-    goals = {
-        int(world.province_of[goal])
-        for p, (kind, goal, _) in parts.items()
-        if kind in (MOVE, VIA) and position.results[p] == OK
-    }
-    for p, (kind, *_) in parts.items():
-        before, now = position.last_units[p], position.units[p]
-        if kind in (HOLD, MOVE) and now != 0 and power_of(now) != power_of(before) and p not in goals:
-            return RETREATS
-    has_moved = bool((position.units != position.last_units).any())
-    return ADJUSTMENTS if has_moved and not parts else MOVES
-
-
 def last_orders(world: World, names: Names, position: Position) -> list[LastOrder]:
     """The orders of the last phase, by power, then by province; none at the start."""
     if is_start(world, position):
         return []
-    phase = last_phase(world, position)
+    phase = position.last_phase
     find = {MOVES: ordered_units, RETREATS: ordered_retreats, ADJUSTMENTS: ordered_adjustments}[phase]
     found = []
     for power, province, text in find(world, names, position):
@@ -202,9 +179,10 @@ def ordered_adjustments(world: World, names: Names, position: Position) -> Itera
 # ----------------------------------------------------------------------------------------------------------- in words
 
 
-def heading(position: Position) -> str:
-    """Season, year and phase."""
-    return f"{SEASONS[position.season]} {position.year}, {PHASES[position.phase]}"
+def heading(position: Position, is_over: bool = False) -> str:
+    """Season and year, and the phase while the match is running."""
+    when = f"{SEASONS[position.season]} {position.year}"
+    return when if is_over else f"{when}, {PHASES[position.phase]}"
 
 
 def position_lines(world: World, names: Names, position: Position) -> Iterator[str]:
@@ -239,6 +217,6 @@ def last_lines(world: World, names: Names, position: Position) -> Iterator[str]:
         result = "" if order.result == OK else f" ({RESULTS[order.result]})"
         by_power.setdefault(name, []).append(f"{order.text}{result}")
     if by_power:
-        yield f"last {PHASES[last_phase(world, position)]}:"
+        yield f"last {PHASES[position.last_phase]}:"
         for name, texts in by_power.items():
             yield f"{name}: {'; '.join(texts)}"

@@ -377,8 +377,10 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
         Field("last_orders", (world.provinces,), 0, top, "1", "of the last phase, by province", "i4"),
         Field("last_results", (world.provinces,), 0, len(adjudication.RESULTS) - 1, "1", "of these orders", "i1"),
         Field("phase", (), 0, len(PHASES) - 1, "1", "0 moves, 1 retreats, 2 adjustments", "i4"),
+        Field("last_phase", (), 0, len(PHASES) - 1, "1", "of the last orders", "i4"),
         Field("season", (), 0, len(SEASONS) - 1, "1", "0 spring, 1 autumn", "i4"),
-        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "", "i4"),
+        Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "of the phase", "i4"),
+        Field("rules", (), 0, 1, "1", "0 those of 2000, 1 those of 2023", "i4"),
     )
     own = (
         Field("power", (), 0, world.powers - 1, "1", "number of the own power", "i4"),
@@ -469,6 +471,7 @@ def state_fields(board: Board) -> tuple[tuple, ...]:
         ("last_owner", "i1", centres),
         ("due", "i1", (world.powers,)),
         ("phase", "i8"),
+        ("last_phase", "i8"),
         ("season", "i8"),
         ("year", "i8"),
         ("quiet_years", "i8"),

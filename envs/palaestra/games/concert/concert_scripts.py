@@ -30,44 +30,64 @@ def scratch_fields(world: World) -> tuple[tuple, ...]:
 
 
 def plan(s, world, power, which, scratch):
-    """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``."""
+    """Writes the orders of a power, in the order in which it gives them, to ``scratch.planned[power]``.
+
+    With ``decisions="unit"`` this is called at each decision of a phase, and plans the same each time.
+    """
     for j in range(world.board[0].slots):
         scratch.planned[power, j] = 0
-    if which == SEARCH and s.phase == MOVES:
+    if which == HOLD_ALL:
+        return
+    if s.phase != MOVES or which == PROVINCE_VALUE:
+        plan_by_value_late(s, world, power, scratch)
+    elif which == GREEDY_SUPPORT:
+        plan_attacks_late(s, world, power, scratch)
+    else:
         plan_by_search_late(s, world, power, scratch)
-    elif which != HOLD_ALL:
-        plan_by_value_late(s, world, power, which, scratch)
 
 
-def plan_by_value(s, world, power, which, scratch):
-    """See `plan`."""
+def plan_by_value(s, world, power, scratch):
+    """Plans `province_value`, and what all scripts do in retreats and adjustments."""
     board = world.board[0]
-    seed_draws(s, power, scratch)
-    count_reach(s, board.map, scratch)
-    write_values(s, board.map, power, scratch)
+    weigh_up(s, board.map, power, scratch)
     if s.phase == ADJUSTMENTS:
         plan_adjustments(s, board, power, scratch)
-        return
-    if s.phase == RETREATS:
+    elif s.phase == RETREATS:
         draft_retreats(s, board.map, power, scratch)
-    elif which == GREEDY_SUPPORT:
-        draft_attacks(s, board, power, scratch)
+        write_plan(s, board.map, power, scratch)
     else:
-        draft_by_value(s, board, power, scratch)
+        draft_by_value(s, board.map, power, scratch)
+        write_plan(s, board.map, power, scratch)
+
+
+def plan_attacks(s, world, power, scratch):
+    """Plans the moves of `greedy_support`."""
+    board = world.board[0]
+    weigh_up(s, board.map, power, scratch)
+    draft_attacks(s, board, power, scratch)
     write_plan(s, board.map, power, scratch)
 
 
 def plan_by_search(s, world, power, scratch):
-    """See `plan`."""
+    """Plans the moves of `search`."""
     board = world.board[0]
-    seed_draws(s, power, scratch)
-    count_reach(s, board.map, scratch)
+    weigh_up(s, board.map, power, scratch)
     search(s, board, power, scratch)
     write_plan(s, board.map, power, scratch)
 
 
-plan_by_search_late = late(plan_by_search)
-plan_by_value_late = late(plan_by_value)
+plan_by_value_late, plan_attacks_late, plan_by_search_late = (
+    late(plan_by_value),
+    late(plan_attacks),
+    late(plan_by_search),
+)
+
+
+def weigh_up(s, world, power, scratch):
+    """Starts the draws of a plan, and counts and values all places."""
+    seed_draws(s, power, scratch)
+    count_reach(s, world, scratch)
+    write_values(s, world, power, scratch)
 
 
 def choose(s, power, scratch):

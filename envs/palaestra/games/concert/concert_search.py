@@ -84,7 +84,7 @@ def draft(s, board, power, number, scratch):
     if number == 0:
         draft_attacks(s, board, power, scratch)
     else:
-        draft_by_value(s, board, power, scratch)
+        draft_by_value(s, board.map, power, scratch)
 
 
 def keep(s, world, power, plans, scratch):

@@ -65,7 +65,8 @@ def write_board(s, board, view, seen):
         write_owner(board, view, p, s.last_owner[c], seen.previous_board)
     if s.phase == ADJUSTMENTS:
         write_adjustments(s, board, view, seen.board)
-    seen.phase, seen.season, seen.year = s.phase, s.season, s.year
+    seen.phase, seen.last_phase, seen.season, seen.year = s.phase, s.last_phase, s.season, s.year
+    seen.rules = board.rules
 
 
 def seen_power(view, power):

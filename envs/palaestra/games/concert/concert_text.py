@@ -25,9 +25,10 @@ TOLD = 5
 ASKED = (
     "units that are not named hold",
     "units that are not named disband",
-    "what is not named is not built, or chosen by the rules of civil disorder",
+    "what is not named is not built",
+    "what is not named is chosen by the rules of civil disorder",
 )
-"""What happens without an order, by phase."""
+"""What happens without an order: moves, retreats, builds, removals."""
 
 
 def sample_turn(provinces: Sequence[str], generator: np.random.Generator) -> str:
@@ -78,8 +79,7 @@ class ConcertCodec:
         """
         position = position_of_view(self._board, view)
         reader = self._reader(view, position)
-        if reader.slots:
-            reader.read(action)
+        reader.read(action)
         if reader.errors and not self.total:
             more = f"; {len(reader.errors) - TOLD} more errors" if len(reader.errors) > TOLD else ""
             raise ValueError("; ".join(reader.errors[:TOLD]) + more)
@@ -96,6 +96,8 @@ class ConcertCodec:
     def encode_action(self, view: AgentView, action: Any) -> str:
         """Numbers of orders, or the place in the list, as a turn that `decode` reads: an order a line.
 
+        The turn is empty where all units hold, disband or are not built.
+
         Raises:
             ValueError: An order that may not be given, or two builds or removals in one place.
         """
@@ -111,11 +113,12 @@ class ConcertCodec:
         is_given = all(number in slot.ids for slot, number in zip(slots, numbers, strict=False))
         if not is_given or any(numbers[len(slots) :]):
             raise ValueError("an order that may not be given has no text")
+        if not any(numbers):
+            return ""
         turn = "\n".join(reader.text_of(slot, number) for slot, number in zip(slots, numbers, strict=False))
-        if slots:
-            reader.read(turn)
-            if reader.errors:
-                raise ValueError(reader.errors[0])
+        reader.read(turn)
+        if reader.errors:
+            raise ValueError(reader.errors[0])
         return turn
 
     def _place_of(self, reader: OrderReader, is_wrong: bool) -> int:
@@ -173,10 +176,10 @@ class ConcertCodec:
             return
         if self._board.single:
             yield from self._earlier_lines(view, position)
-        yield f"Your orders, one a line between {OPENED} and {CLOSED}; {ASKED[position.phase]}:"
-        if position.phase == ADJUSTMENTS:
-            count = abs(int(view.row["build"]))
-            yield f"you {'may build' if view.row['build'] > 0 else 'have to remove'} {count}, out of"
+        due = int(view.row["build"])
+        yield f"Your orders, one a line between {OPENED} and {CLOSED}; {ASKED[position.phase + (due < 0)]}:"
+        if due != 0:
+            yield f"you {'may build' if due > 0 else 'have to remove'} {abs(due)}, out of"
         most = SHOWN_ALONE if self._board.single else SHOWN
         for slot in reader.slots[: 1 if position.phase == ADJUSTMENTS else None]:
             texts = [reader.text_of(slot, number) for number in slot.ids[:most]]

@@ -31,8 +31,8 @@ SHORTEST = 5.0
 LARGEST_UNIT = 17.0
 """Its radius, pixels."""
 OUTSIDE = -1
-WATER: Color = (159, 193, 214)
-SHALLOWS: Color = (181, 210, 226)
+WATER: Color = (196, 216, 229)
+SHALLOWS: Color = (222, 234, 241)
 NEUTRAL: Color = (228, 214, 182)
 PLAIN: Color = (241, 234, 217)
 """Land with a supply centre, and without."""
@@ -40,7 +40,7 @@ INK: Color = (38, 46, 56)
 STROKES: tuple[tuple[Color, float], ...] = (
     ((66, 84, 100), 1.5),
     ((158, 142, 112), 1.0),
-    ((118, 158, 184), 1.0),
+    ((152, 180, 198), 1.0),
     ((66, 60, 52), 3.0),
 )
 """Colours and widths of curves."""
@@ -204,7 +204,7 @@ def draw_map(canvas: Canvas, world: World, names: Names, drawing: MapDrawing) ->
         canvas.text((x + shift, y), names.provinces[province], color, size)
     for place in range(world.provinces, world.locations):
         x, y = drawing.places[place].tolist()
-        canvas.text((x + drawing.unit + 2, y + 8), names.locations[place][4:].lower(), INK, 10)
+        canvas.text((x + 1.3 * drawing.unit + 5, y + 8), names.locations[place][4:].lower(), INK, 10)
 
 
 def draw_frame(canvas: Canvas, area: Area) -> None:

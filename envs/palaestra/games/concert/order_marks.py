@@ -90,7 +90,7 @@ class OrderMarks:
             elif kind == HOLD:
                 self._canvas.circle(start, self._drawing.unit + 5.5, None, fade(INK, 0.75), 1.2)
             elif kind == CONVOY:
-                self._convoy(start, self._middle(a, b), color)
+                self._convoy(start, self._middle(a, b), color, order.result == VOID)
             elif kind == SUPPORT_HOLD:
                 self._support(start, self._place(a), color, order.result, self._drawing.unit + 4)
             else:
@@ -137,16 +137,20 @@ class OrderMarks:
         if result == VOID:
             self._canvas.dashes(near, far, fade(INK, 0.45), 1.2, 3.0)
             return
-        self._canvas.dashes(near, far, INK, 3.8, 4.0)
-        self._canvas.dashes(near, far, color, 2.2, 4.0)
+        self._canvas.dashes(near, far, INK, 3.4, 4.0)
+        self._canvas.dashes(near, far, color, 2.4, 4.0)
         self._canvas.circle(far, 3.4, color, INK, 1.0)
         if result != OK:
             draw_cross(self._canvas, ((near[0] + far[0]) / 2, (near[1] + far[1]) / 2), 3.5)
 
-    def _convoy(self, start: Point, end: Point, color: Color) -> None:
+    def _convoy(self, start: Point, end: Point, color: Color, is_void: bool) -> None:
+        """A dotted line, faint where no army goes that way."""
         count = max(int(math.dist(start, end) / STEP), 1)
         shares = np.arange(1, count + 1)[:, None] / (count + 1)
         points = np.array(start) + shares * (np.array(end) - np.array(start))
+        if is_void:
+            self._canvas.marks(points, 1.2, fade(INK, 0.5))
+            return
         self._canvas.marks(points, 2.6, INK)
         self._canvas.marks(points, 1.7, blend(color, LIGHT, 0.2))
 

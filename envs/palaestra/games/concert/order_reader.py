@@ -82,7 +82,7 @@ class OrderReader:
         self.given, self.wrong, self.strays, self.errors = dict[int, int](), set[int](), 0, list[str]()
 
     def read(self, turn: str) -> None:
-        """Reads a turn of a power that has orders to give."""
+        """Reads a turn."""
         for count, (line, text) in enumerate(orders_in(turn), 1):
             try:
                 if count > READ_ORDERS:
@@ -120,8 +120,9 @@ class OrderReader:
 
     def _place(self, order: Order) -> tuple[int, int]:
         """Slot and number of an order that was read."""
-        adjusts = self.slots[0].unit == 0
-        if adjusts:
+        if not self.slots:
+            raise OrderError("you have nothing to order")
+        if self.slots[0].unit == 0:
             slot = self._free_slot(order)
         elif order.place < 0:
             raise OrderError(f"{WAIVE!r} is for builds")
