@@ -46,11 +46,10 @@ def vector_of(board: Board) -> Representation:
     places = Field("places", (world.locations, columns), 0, 1, "1", ABOUT_PLACES + ABOUT_GIVEN * single)
     clock = Field("clock", (CLOCK,), 0, 1, "1", ABOUT_CLOCK)
     about = "real numbers in the view of each power: its own number first, on a map with a mirror all on its own side"
-    observe = observe_vector_unit if single else observe_vector
-    return Representation(about, observe, {"power": (places, clock)})
+    return Representation(about, observe_unit_vector if single else observe_phase_vector, {"power": (places, clock)})
 
 
-def observe_vector(s, world, observations, scratch):
+def observe_phase_vector(s, world, observations, scratch):
     """What each power sees."""
     board = world.board[0]
     for power in range(board.map.powers):
@@ -60,9 +59,9 @@ def observe_vector(s, world, observations, scratch):
         write_clock(s, board, power, row.clock)
 
 
-def observe_vector_unit(s, world, observations, scratch):
-    """The same, the next unit, and own orders of this phase."""
-    observe_vector(s, world, observations, scratch)
+def observe_unit_vector(s, world, observations, scratch):
+    """The same, and the next unit and the orders of this phase."""
+    observe_phase_vector(s, world, observations, scratch)
     board = world.board[0]
     for power in range(board.map.powers):
         write_given(s, board, power, observations.power[power].places)
