@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,19 @@ import numpy as np
 from measurement import Measurement, NotHere, ReportProgress, timed
 from palaestra import registry
 from palaestra.cli.measure import Benchmark
+from palaestra.core.run.kernel import KernelSimulation
+from palaestra.games.concert.adjudication import adjudicate
+from palaestra.games.concert.concert_orders import BITS, count_of
+from palaestra.games.concert.concert_phases import MOVES, asked_power
+from palaestra.games.concert.concert_rules import step_phase
 from skirmish_speed import bytes_a_lane
 from team_speed import ratio
 
 CONCERT = "palaestra/Concert-v0"
-LANES, THREAD_LANES, JOINT_ORDERS, DECISIONS = 64, 256, 256, 40
-"""Lanes of a batch, joint orders from one state, decisions of each match."""
-LISTS_BAR, PROCESS_BAR, SEARCH_BAR, THREADS_BAR, BYTES_BAR, RECORD_BAR = 80.0, 80.0, 50e3, 1.6, 300e3, 1100.0
+LANES, THREAD_LANES, JOINT_ORDERS, DECISIONS, REPEATS = 64, 256, 256, 40, 10
+"""Lanes of a batch, joint orders from one state, decisions of each match, adjudications more of the same orders."""
+LISTS_BAR, PROCESS_BAR, ADJUDICATION_BAR_US, SEARCH_BAR = 60.0, 50.0, 40.0, 25e3
+THREADS_BAR, RECORD_BAR, BYTES_BAR = 1.6, 1100.0, 300e3
 
 
 def concert(report_progress: ReportProgress) -> list[Measurement]:
@@ -35,11 +42,12 @@ def concert(report_progress: ReportProgress) -> list[Measurement]:
     package = diplomacy()
     sim = new_batch(LANES)
     record = sim.game.state_dtype.itemsize
-    match = recorded(sim)
-    listed, bare, search, their_play, their_replay = timed(
+    match, moves = recorded(sim)
+    listed, bare, repeated, search, their_play, their_replay = timed(
         replay(sim, match, outputs=True),
         replay(new_batch(LANES), match, outputs=False),
-        joint_orders(match),
+        replay(repeating(), match, outputs=False),
+        joint_orders(),
         Benchmark("package", package_play(package)),
         Benchmark("package", package_replay(package)),
         round_s=0.3,
@@ -50,6 +58,13 @@ def concert(report_progress: ReportProgress) -> list[Measurement]:
             f"{about} {LANES} with lists over the package's lists, set_orders, process", listed, their_play, LISTS_BAR
         ),
         ratio(f"{about} {LANES} without lists over the package's set_orders, process", bare, their_replay, PROCESS_BAR),
+        Measurement(
+            "",
+            "Concert, adjudication alone, us",
+            (repeated.ns - bare.ns) / 1e3 / REPEATS / moves,
+            ADJUDICATION_BAR_US,
+            False,
+        ),
         Measurement("", "Concert, joint orders a second from one state", 1e9 / search.ns, SEARCH_BAR, True),
         threads(match),
         Measurement("", "Concert, bytes a record", record, RECORD_BAR, False),
@@ -62,16 +77,38 @@ def new_batch(lanes: int, **options: Any) -> Any:
     return registry.make_batch(CONCERT, lanes, autoreset_mode="off", **options)
 
 
-def recorded(sim: Any) -> list[np.ndarray]:
-    """Orders of the first decisions of random play from seed 0 [lanes, powers, slots]."""
-    rng, match = np.random.default_rng(0), []
+def recorded(sim: Any) -> tuple[list[np.ndarray], float]:
+    """Orders of the first decisions of random play [lanes, powers, slots], and the share of movement phases."""
+    rng, match, moves = np.random.default_rng(0), [], 0
     sim.reset(seed=0)
     for _ in range(DECISIONS):
         lists = sim.legal["orders"]
         place = (rng.random(lists.shape) * lists["count"]).astype(np.int64)
         match.append(np.take_along_axis(lists["ids"], place[..., None], -1)[..., 0])
+        moves += np.count_nonzero(sim.states["phase"] == MOVES)
         sim.step(match[-1])
-    return match
+    return match, moves / (DECISIONS * sim.num_envs)
+
+
+def repeating() -> Any:
+    """A batch that adjudicates all moves `REPEATS` times more."""
+    game, _ = registry.make_game(CONCERT)
+    return KernelSimulation(replace(game, step=step_with_repeats), LANES, autoreset_mode="off")
+
+
+def step_with_repeats(s, world, actions, rewards, scratch):
+    """The rules of a phase, and before them adjudications of which nothing is kept."""
+    board = world.board[0]
+    if s.phase == MOVES:
+        counters = 0
+        for p in range(board.map.provinces):
+            power = asked_power(s, board, 0, p)
+            if power >= 0:
+                s.order[p] = actions.power[power].orders[count_of(counters, power)]
+                counters += 1 << (BITS * power)
+        for _ in range(REPEATS):
+            adjudicate(s, board, scratch)
+    return step_phase(s, world, actions, rewards, scratch)
 
 
 def replay(sim: Any, match: list[np.ndarray], *, outputs: bool) -> Benchmark:
@@ -89,16 +126,14 @@ def replay(sim: Any, match: list[np.ndarray], *, outputs: bool) -> Benchmark:
     return Benchmark(CONCERT, call, sim.num_envs, sim.close)
 
 
-def joint_orders(match: list[np.ndarray]) -> Benchmark:
-    """A state of the middle of a match put into all lanes, and one decision in each."""
-    sim = new_batch(JOINT_ORDERS)
-    sim.reset(seed=0)
-    for orders in match[: DECISIONS // 2]:
-        sim.step(np.resize(orders, sim.actions.shape))
-    records = np.repeat(sim.states[:1].copy(), JOINT_ORDERS, axis=0)
-    lists, rng = sim.legal["orders"][:1], np.random.default_rng(1)
-    place = (rng.random((JOINT_ORDERS, *lists.shape[1:])) * lists["count"]).astype(np.int64)
-    orders = np.take_along_axis(np.repeat(lists["ids"], JOINT_ORDERS, axis=0), place[..., None], -1)[..., 0]
+def joint_orders() -> Benchmark:
+    """A state with moves of the middle of a match put into all lanes, and one decision in each."""
+    sim, rng = new_batch(JOINT_ORDERS), np.random.default_rng(1)
+    recorded(sim)
+    lane = np.flatnonzero(sim.states["phase"] == MOVES)[0]
+    records, lists = sim.states[[lane] * JOINT_ORDERS].copy(), sim.legal["orders"][[lane] * JOINT_ORDERS]
+    place = (rng.random(lists.shape) * lists["count"]).astype(np.int64)
+    orders = np.take_along_axis(lists["ids"], place[..., None], -1)[..., 0]
 
     def call() -> None:
         sim.load_states(records, outputs=False)
