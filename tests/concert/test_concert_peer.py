@@ -53,6 +53,11 @@ class OwnSupport(Resolver):
             return 1 + self.support(p)
         return super().attack_strength(p)
 
+    def has_path(self, p: int) -> bool:
+        """Lets an army walk where it can and its convoy is disrupted."""
+        is_walking = p in self.by_sea and self.units[p].kind == MOVE
+        return super().has_path(p) or is_walking
+
     def judge(self, p: int) -> bool:
         """Counts all supports of an attack on a fleet that convoys."""
         if self.units[p].kind != CONVOY:
