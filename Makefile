@@ -114,7 +114,7 @@ endef
 
 $(READY): pyproject.toml constraints.txt
 	$(call new_venv,$(VENV))
-	$(BIN)/python -m pip install --constraint constraints.txt --group dev --group docs --editable ".[all]"
+	$(BIN)/python -m pip install --constraint constraints.txt --group dev --group docs --group figures --editable ".[all]"
 	@touch $@
 
 $(LOWEST)/.ready: pyproject.toml constraints-lowest.txt

@@ -16,6 +16,7 @@
     python benchmarks/learn.py nvif        # messages of neighbours: see `learning.nvif_figures`
     python benchmarks/learn.py ucav        # a pilot that hunts, and a league: see `learning.ucav_pursuit_figures`
     python benchmarks/learn.py ucav_league --seeds 2  # pilots by self-play: see `learning.hierarchy_figures`
+    python benchmarks/learn.py concert     # orders with masks: see `learning.concert_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -31,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from learning import (
+    concert_figures,
     distil_figures,
     duel_figures,
     hierarchy_figures,
@@ -81,6 +83,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "ucav_pursuit": ucav_pursuit_figures.pursuit_figure,
     "ucav_first_hour": ucav_pursuit_figures.first_hour,
     "ucav_league": hierarchy_figures.league_figure,
+    "concert_first_hour": concert_figures.first_hour,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -104,6 +107,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "ucav_first_hour": ucav_pursuit_figures.draw_first_hour,
     "ucav_league": hierarchy_figures.draw_league,
     "ucav_league_matrix": hierarchy_figures.draw_matrix,
+    "concert_first_hour": concert_figures.draw_first_hour,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

@@ -32,6 +32,7 @@ WITH_MODEL = ("train_with_trl",)
 ARGUMENTS = {"independent_ppo": ["4800"], "throw_by_search": ["--rollouts", "100"], "train_with_sb3": ["2048"]}
 SAYS = {
     "add_a_game": "steady won",
+    "concert_search": "of 8 centres",
     "faces": "ParallelEnv",
     "grid_battle": "it wins 100% of 64 matches",
     "independent_ppo": "touches a match",

@@ -94,6 +94,8 @@ STYLES: dict[str, Style] = {
     "SRFT, weights 1": Style(ORANGE, SHORT, "P"),
     "SRFT, exp(+H)": Style(PURPLE, DASH_DOT_DOT, "X"),
     "PPO (SB3)": Style(GREEN, LONG, "^"),
+    "MaskablePPO, vector": Style(VERMILLION, SOLID, "s"),
+    "MaskablePPO, dict": Style(BLUE, DOTTED, "o"),
     "SeqWM": Style(VERMILLION, SOLID, "D"),
     "SeqWM, random order": Style(ORANGE, DASHED, "o"),
     "SeqWM, centralised": Style(SKY, LONG, "s"),

@@ -22,6 +22,8 @@ from palaestra.games.concert.concert_phases import ADJUSTMENTS, AUTUMN, MOVES, R
 from palaestra.games.concert.concert_powers import game
 from palaestra.games.concert.order_grammar import read_order
 
+pytestmark = pytest.mark.check
+
 CASES = tomllib.loads((Path(__file__).parent / "datc.toml").read_text("utf-8"))["case"]
 NUMBERS = {"2000": 158, "2023": 164}
 """Numbers of DATC 2.5, for the rules of 2000, and of DATC 3.0, for those of 2023."""

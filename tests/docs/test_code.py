@@ -41,6 +41,7 @@ SHORTER = {
     "ucav_hierarchy --seed 1": "ucav_hierarchy --total-steps 2000 --matches 2 --pairs 1 --evaluations 1 --seed 1",
     "--total-steps 400000": "--total-steps 400 --matches 2 --pairs 1 --evaluations 1",
     "model.learn(100_000)": "model.learn(4_096)",
+    "model.learn(204_800)": "model.learn(4_096)",
     "hunter.learn(50_000)": "hunter.learn(512)",
     "model.learn(40_000, ": "model.learn(8_192, ",
     "range(1, 6)": "range(1, 3)",
@@ -57,7 +58,7 @@ COMMAND = re.compile(r"^(?:\w+=\S+ )?palaestra .*$", re.M)
 FENCED = re.compile(r"^```(python|console|bash)\n(.*?)^```", re.M | re.S)
 CONSOLE_SCRIPT = "import sys\nfrom palaestra.cli import main\nsys.exit(main())\n"
 """As pip writes it into a folder of its own: Python then looks for modules there, not in the current folder."""
-NEEDED = ("benchmarl", "gem", "jsbsim", "scipy", "stable_baselines3", "torch")
+NEEDED = ("benchmarl", "gem", "jsbsim", "sb3_contrib", "scipy", "stable_baselines3", "torch")
 """Packages that a page may need: without them its code is skipped."""
 
 

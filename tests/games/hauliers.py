@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import palaestra
 from palaestra.game import Choice, Field, Game, Role, offer
 
 TEAMS = ("red", "blue", "green", "amber", "white", "black", "pink")
@@ -146,3 +147,7 @@ def game(teams: int = 7, far: int = 50, **changes: Any) -> Game:
         "default_opponent": "forward",
     }
     return Game(**{**given, **changes})
+
+
+palaestra.register("tests/Hauliers-v0", game, about="seven teams order carts by lists of hundreds of orders")
+palaestra.register("tests/Hauliers-2-v0", game, about="the same with two teams, zero-sum", teams=2)

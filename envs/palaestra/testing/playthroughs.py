@@ -137,7 +137,7 @@ def _indented(text: str) -> list[str]:
 
 
 def _allowed(choice: Choice, mask: Any) -> dict[str, np.ndarray]:
-    """The alternatives that a mask, or a list of candidates, allows; of many lists those that are more than the no-op."""
+    """The alternatives that a mask, or a list of candidates, allows; of many lists those with more than the no-op."""
     if choice.candidates is None:
         return {choice.name: np.flatnonzero(mask)}
     if not choice.shape:

@@ -59,7 +59,8 @@ Always the same: three units a power; first moves in spring. Scripts draw their 
 
 ## Episode End
 
-* `solo`: a power owns 5 (``"duel"``), 7 (``"duel20"``) or 18 (``"france_austria"``) centres, or it is the last one that owns any.
+* `solo`: a power owns 5 (``"duel"``), 7 (``"duel20"``) or 18 (``"france_austria"``) centres, or it is the last one that
+  owns any.
 * `stalemate`: no centre had a new owner for `quiet_years` autumns.
 * `last_year`: its autumn is over.
 
@@ -92,4 +93,4 @@ MAPS = ("duel", "duel20", "france_austria")
 @with_options(Option("map", "duel", "where it is played", words=MAPS), last_year_option(12), *OPTIONS)
 def game(options: Any) -> Game:
     """The rules of `palaestra/ConcertDuel-v0`."""
-    return make_game("ConcertDuel", options, ConcertCodec)
+    return make_game("ConcertDuel", options.map, options, ConcertCodec)

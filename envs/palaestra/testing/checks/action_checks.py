@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from palaestra.core.compile.batch_loop import CALLER, RUNNING
 from palaestra.core.contract.actions import ActionError
 from palaestra.testing.drivers import LANES
 from palaestra.testing.harness import Skipped, conformance, require
@@ -263,25 +264,32 @@ def illegal_actions_become_noops(subject: Subject) -> None:
 
 def _forbid(sim: Any, twin: Any, number: int) -> list[tuple[int, int]]:
     """Gives ``sim`` one forbidden alternative in each lane that has one, and ``twin`` the no-op."""
-    table, masks = sim.action_table, sim.buffers.mask_bytes
-    allowed = {w: table.allowed(masks, w) for w in np.flatnonzero(table.words["n"] > 0)}
+    words = sim.action_table.words
+    choices = np.flatnonzero(words["n"] > 0)
+    if choices.size == 0:
+        return []
+    forbidden = [_forbidden(sim, w) for w in choices.tolist()]
+    slots = words["agent"][choices]
+    asked = sim.alive[:, slots] & sim.acting[:, slots] & (sim.states["current_player"][:, slots] == CALLER)
+    asked &= (sim.states["pending"] == RUNNING)[:, None]
+    upto = np.cumsum(asked * np.stack([f.sum(axis=1) for f in forbidden], axis=1), axis=1)
     where = []
-    for lane in np.flatnonzero(sim.states["pending"] == 0):
-        candidates = []
-        for w in allowed:
-            word = table.words[w]
-            slot = int(word["agent"])
-            if sim.alive[lane, slot] and sim.acting[lane, slot] and sim.states["current_player"][lane, slot] == -1:
-                forbidden = [int(j) for j in np.flatnonzero(~allowed[w][lane]) if j != word["noop"]]
-                candidates += [(w, slot, j) for j in forbidden]
-        if candidates:
-            pick = draws(sim.lane_seeds[lane : lane + 1], np.array([number]), 1)[0, 0]
-            w, slot, j = candidates[int(pick * len(candidates))]
-            column = table.words["column"][w]
-            sim.buffers.action_words[lane, column] = j
-            twin.buffers.action_words[lane, column] = table.words["noop"][w]
-            where.append((int(lane), slot))
+    for lane in np.flatnonzero(upto[:, -1]):
+        pick = draws(sim.lane_seeds[lane : lane + 1], np.array([number]), 1)[0, 0]
+        rank = int(pick * upto[lane, -1])
+        k = int(np.searchsorted(upto[lane], rank, "right"))
+        column, alternatives = words["column"][choices[k]], np.flatnonzero(forbidden[k][lane])
+        sim.buffers.action_words[lane, column] = alternatives[rank - upto[lane, k]]  # counted from the last
+        twin.buffers.action_words[lane, column] = words["noop"][choices[k]]
+        where.append((int(lane), int(slots[k])))
     return where
+
+
+def _forbidden(sim: Any, number: int) -> np.ndarray:
+    """Which alternatives of one action word are illegal and not its no-op, bool ``[N, n]``."""
+    forbidden = ~sim.action_table.allowed(sim.buffers.mask_bytes, number)
+    forbidden[:, sim.action_table.words["noop"][number]] = False
+    return forbidden
 
 
 def _compare_counts(subject: Subject, sims: Any, counts: np.ndarray, where: list, number: int) -> None:
