@@ -183,7 +183,7 @@ def array_bytes(id: str, lanes: int) -> int:
     try:
         before = traced_array_bytes()
         sim = registry.make_batch(id, lanes)
-        sim.set_opponent("blue", "random")
+        sim.set_opponent([*sim.game.teams][-1], "random")
         sim.reset(seed=0)
         sim.step()
         after = traced_array_bytes()

@@ -21,6 +21,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+import concert_speed
 import crowd_speed
 import exact_claims
 import family_speed
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zx (default: all)"
+        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zz (default: all)"
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -273,6 +274,7 @@ MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str
     "zw": (grid_speed.threads, "GridBattle, two threads, speed-up", grid_speed.THREADS_BAR, True),
     "zx": (grid_speed.matches, "GridBattle, matches of scripts", grid_speed.MIRRORED_BAR, False),
     "zy": (flight_speed.teams, "UCAV 4v4, aircraft-decisions a second", flight_speed.TEAM_FIGHTS[0][2], True),
+    "zz": (concert_speed.concert, "Concert over the package diplomacy", concert_speed.LISTS_BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

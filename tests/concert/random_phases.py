@@ -75,7 +75,8 @@ def batches(sim: Simulation, count: int, seed: int, *, coordinated: bool) -> Ite
     sim.reset(seed=seed)
     while found < count:
         place_crowds(sim, rng, crowded)
-        before, lists = sim.states.copy(), sim.legal["orders"].copy()
+        legal: Any = sim.legal
+        before, lists = sim.states.copy(), legal["orders"].copy()
         actions = random_actions(rng, lists)
         for lane in np.flatnonzero(before["phase"] == MOVES) if coordinated else ():
             actions[lane] = coordinated_actions(rng, before[lane], lists[lane])

@@ -99,4 +99,4 @@ MAPS = ("duel", "duel20", "france_austria")
 @with_options(Option("map", "duel", "where it is played", words=MAPS), last_year_option(12), *OPTIONS)
 def game(options: Any) -> Game:
     """The rules of `palaestra/ConcertDuel-v0`."""
-    return make_game("ConcertDuel", options, ConcertCodec)
+    return make_game("ConcertDuel", options.map, options, ConcertCodec)

@@ -93,12 +93,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.game import Game, Option, with_options
-from palaestra.games.concert.concert_rules import OPTIONS, last_year_option, make_game
+from palaestra.game import Game, with_options
+from palaestra.games.concert.concert_rules import OPTIONS, STANDARD, last_year_option, make_game
 from palaestra.games.concert.concert_text import ConcertCodec
 
 
-@with_options(Option("map", "standard", "where it is played", words=("standard",)), last_year_option(15), *OPTIONS)
+@with_options(last_year_option(15), *OPTIONS)
 def game(options: Any) -> Game:
     """The rules of `palaestra/Concert-v0`."""
-    return make_game("Concert", options, ConcertCodec)
+    return make_game("Concert", STANDARD, options, ConcertCodec)
