@@ -14,8 +14,6 @@ from typing import NamedTuple
 from palaestra.games.concert.concert_map import SEA, World
 from palaestra.games.concert.concert_orders import CONVOY, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, VIA
 
-__all__ = ["Outcome", "Unit", "adjudicate"]
-
 
 class Unit(NamedTuple):
     """A unit and its order: ``kind``, ``a`` and ``b`` as `palaestra.games.concert.concert_orders` numbers orders."""
