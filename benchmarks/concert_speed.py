@@ -34,7 +34,9 @@ THREADS_BAR, RECORD_BAR, BYTES_BAR = 1.6, 1100.0, 300e3
 
 
 def concert(report_progress: ReportProgress) -> list[Measurement]:
-    """Random play: all phases with lists of orders over the package, and without lists; search; threads; memory.
+    """Random play over the package, with outputs and without; adjudication alone; search; threads; memory.
+
+    Without outputs the lists are made too: orders are held to them. Joint orders from one state share one.
 
     Raises:
         NotHere: diplomacy is missing.
@@ -54,10 +56,10 @@ def concert(report_progress: ReportProgress) -> list[Measurement]:
     )
     about = "Concert, random play, batch of"
     return [
+        ratio(f"{about} {LANES} over the package's lists, set_orders, process", listed, their_play, LISTS_BAR),
         ratio(
-            f"{about} {LANES} with lists over the package's lists, set_orders, process", listed, their_play, LISTS_BAR
+            f"{about} {LANES} without outputs over the package's set_orders, process", bare, their_replay, PROCESS_BAR
         ),
-        ratio(f"{about} {LANES} without lists over the package's set_orders, process", bare, their_replay, PROCESS_BAR),
         Measurement(
             "",
             "Concert, adjudication alone, us",
@@ -112,7 +114,7 @@ def step_with_repeats(s, world, actions, rewards, scratch):
 
 
 def replay(sim: Any, match: list[np.ndarray], *, outputs: bool) -> Benchmark:
-    """Decisions of a recorded match, with and without lists of orders and observations."""
+    """Decisions of a recorded match."""
     sim.reset(seed=0)
     count, start = [0], sim.states.copy()
 

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from palaestra.games.concert.concert_map import SEA, World
 from palaestra.games.concert.concert_orders import CONVOY, MOVE, SUPPORT_HOLD, SUPPORT_MOVE, VIA
 
-__all__ = ["Outcome", "Unit", "adjudicate"]
-
 
 class Unit(NamedTuple):
     """A unit and its order: ``kind``, ``a`` and ``b`` as `palaestra.games.concert.concert_orders` numbers orders."""
@@ -31,12 +29,8 @@ class Unit(NamedTuple):
 class Outcome:
     """What becomes of the orders. Units are named by the province where they stood.
 
-    Attributes:
-        moved: Goals by the units that moved.
-        dislodged: For each dislodged unit where the attacker came from; None if it came by convoy.
-        contested: Provinces that a battle left empty.
-        results: What became of the orders, in words.
-        cycles: How often orders hung on themselves, "ring" or "paradox".
+    ``moved``: goals. ``dislodged``: where the attacker came from, None if by convoy. ``contested``: provinces that a
+    battle left empty. ``cycles``: "ring" or "paradox", each time that orders hung on themselves.
     """
 
     moved: dict[int, int]
@@ -55,12 +49,8 @@ def adjudicate(world: World, units: dict[int, Unit], rules: str) -> Outcome:
 class Resolver:
     """Answers by the province of the unit: whether its move, its support or its convoy succeeds.
 
-    Attributes:
-        known: Final answers.
-        supposed: Answers that were supposed, or that follow from what was.
-        hangs: For each of these the suppositions that it hangs on.
-        uses: Suppositions used so far by each order that was asked and has not answered.
-        cycles: See `Outcome`.
+    ``known`` answers are final. ``supposed`` ones were supposed, or follow from what was: ``hangs`` says from which
+    suppositions, ``uses`` which of them each order has used that was asked and has not answered.
     """
 
     world: World
@@ -256,8 +246,6 @@ class Resolver:
                 return "ok" if self.ask(p) else "bounced"
             return "disrupted" if self.routes[p] else "no_convoy"
         kind = self.units[p].kind
-        if kind not in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY):
-            return "ok"
-        if not self.is_matched(p):
+        if kind in (SUPPORT_HOLD, SUPPORT_MOVE, CONVOY) and not self.is_matched(p):
             return "void"
-        return "ok" if kind == CONVOY or self.ask(p) else "cut"
+        return "cut" if kind in (SUPPORT_HOLD, SUPPORT_MOVE) and not self.ask(p) else "ok"

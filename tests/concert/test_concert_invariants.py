@@ -39,14 +39,8 @@ pytestmark = pytest.mark.check
 FEW, MANY, LANES = 500, 100_000, 64
 COORDINATED = pytest.mark.parametrize("coordinated", [False, True], ids=["random", "coordinated"])
 COUNTS = pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
-POSSIBLE = {
-    HOLD: (OK,),
-    MOVE: (OK, BOUNCED),
-    VIA: (OK, BOUNCED),
-    SUPPORT_HOLD: (OK,),
-    SUPPORT_MOVE: (OK, CUT, DISLODGED),
-    CONVOY: (OK,),
-}
+POSSIBLE = {SUPPORT_MOVE: (OK, CUT, DISLODGED)} | dict.fromkeys((HOLD, SUPPORT_HOLD, CONVOY), (OK,))
+POSSIBLE |= dict.fromkeys((MOVE, VIA), (OK, BOUNCED))
 """Results of an order for which the other units do their part."""
 BOARD = ("unit", "dislodged", "mark", "owner")
 

@@ -83,7 +83,7 @@ def test_orders_lead_where_the_package_says(coordinated: bool):
         seen["all"] += 1
         seen["same"] += ours == theirs
         seen["dislodged"] += len(ours.dislodged)
-    assert seen["same"] >= (0.98 if coordinated else 0.999) * seen["all"]
+    assert seen["same"] >= (0.95 if coordinated else 0.998) * seen["all"]
     assert seen["dislodged"] > (0.3 if coordinated else 0.03) * seen["all"]
 
 
