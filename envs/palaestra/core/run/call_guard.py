@@ -1,4 +1,4 @@
-"""Refuses concurrent calls of one simulation, calls after an interrupted one, and calls that would miss outputs.
+"""Refuses concurrent calls of one simulation, and calls after an interrupted one.
 
 Ctrl-C, an alarm or an error of an engine may end a call anywhere. One call of machine code cannot be interrupted. All
 others mark the simulation before they begin to change it and take the mark away at their end: where a call finds the
@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from palaestra.core.run.opponent_assignments import OpponentAssignments
-
-if TYPE_CHECKING:
-    from palaestra.core.run.simulation import Simulation
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -209,22 +206,3 @@ class RollbackOnError:
             for assignment, lanes in row:
                 assignment.lanes[...] = lanes
             self._assignments[team] = [assignment for assignment, _ in row]
-
-
-def check_no_outputs(sim: Simulation, call: Literal["step", "load_states"]) -> None:
-    """Whether a call may leave observations and masks unwritten; compiles what plays so.
-
-    Raises:
-        ValueError: It may not; says why.
-    """
-    if not sim.may_skip_outputs:
-        other = "worker processes play" if sim.game.physics is None else "an engine outside moves the bodies"
-        raise ValueError(f"{call}(outputs=False) is for compiled rules in this process: in {sim.game.name} {other}")
-    readers = [f"the Python opponent of {team}" for team in sim.opponent_assignments]
-    if sim.recorder is not None:
-        readers.append("the recorder")
-    if readers:
-        raise ValueError(f"{call}(outputs=False): {readers[0]} reads observations")
-    if call == "step" and sim.autoreset_mode != "off":
-        raise ValueError(f'step(outputs=False) needs autoreset_mode="off", got {sim.autoreset_mode!r}')
-    sim.link_results()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import REFRESH, RESET_DUE, SKIP
+from palaestra.core.compile.batch_loop import OFF, REFRESH, RESET_DUE, SKIP
 from palaestra.core.compile.compiler_messages import explain_refusal, plain_text
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.compile.linker import Kernel, hooks_of, link, record_view
@@ -19,13 +19,12 @@ from palaestra.core.contract.rules import Game
 from palaestra.core.run.buffers import first_of_equal, rows_of_bytes
 from palaestra.core.run.dry_run import find_mistake, refuse_certain_mistakes
 from palaestra.core.run.lane_threads import LaneThreads
+from palaestra.core.run.recorder_protocol import Call
 from palaestra.core.run.simulation import Simulation
 
 
 class KernelSimulation(Simulation):
     """Rules compiled into one batch loop; ``threads`` slices of the lanes run side by side."""
-
-    may_skip_outputs = True
 
     def __init__(self, game: Game, num_envs: int, **options: Any) -> None:
         """See `Simulation`."""
@@ -49,9 +48,14 @@ class KernelSimulation(Simulation):
             self._play()
         return offender
 
-    def link_results(self) -> None:
-        """See `Simulation`."""
-        _ = self._result_driver
+    def _check_no_outputs(self, call: Call) -> None:
+        readers = [f"the Python opponent of {team}" for team in self.opponent_assignments]
+        readers += ["the recorder"] if self.recorder is not None else []
+        if readers:
+            raise ValueError(f"{call}(outputs=False): {readers[0]} reads observations")
+        if call == "step" and self.autoreset != OFF:
+            raise ValueError(f'step(outputs=False) needs autoreset_mode="off", got {self.autoreset_mode!r}')
+        _ = self._result_driver  # the first such call compiles it, before any match is touched
 
     @functools.cached_property
     def _result_driver(self) -> Callable:

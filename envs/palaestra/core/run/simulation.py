@@ -24,7 +24,7 @@ from palaestra.core.contract.rules import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.run.arrays import Arrays, ByRole
 from palaestra.core.run.buffers import Allocate, allocated, check_count, write_observations_flat
-from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, check_no_outputs, exclusive
+from palaestra.core.run.call_guard import CallGuard, Closes, RollbackOnError, exclusive
 from palaestra.core.run.opponent_assignments import OpponentAssignments
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.parameters import ParameterRecords
@@ -74,11 +74,9 @@ class Simulation(Arrays, Closes, ABC):
         guard: Which call is running or was interrupted.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
         title: What pictures call the game: the preset that is played, or the name of the game.
-        may_skip_outputs: Whether `step` and `load_states` may be called with ``outputs=False``.
         recorder: Receives all calls that decide how the matches go on, or None. A copy has none.
     """
 
-    may_skip_outputs = False
     origin: tuple[str, dict[str, Any]] | None = None
     recorder: RecorderProtocol | None = None
 
@@ -263,7 +261,7 @@ class Simulation(Arrays, Closes, ABC):
         """
         guard = self.guard
         if not outputs:
-            check_no_outputs(self, "step")
+            self._check_no_outputs("step")
         play = self._step_lanes if outputs else self._step_results
         guard.running = "step"
         try:
@@ -354,7 +352,7 @@ class Simulation(Arrays, Closes, ABC):
                 outside, workers, a Python opponent or a recorder.
         """
         if not outputs:
-            check_no_outputs(self, "load_states")
+            self._check_no_outputs("load_states")
         which = self._which(mask)
         records = np.asarray(records)
         check_records(self.game, records, int(which.sum()))
@@ -497,8 +495,10 @@ class Simulation(Arrays, Closes, ABC):
     @abstractmethod
     def _step_lanes(self) -> int: ...
 
-    def link_results(self) -> None:
-        """Compiles what plays without outputs, where that has not been done; else the first such call does."""
+    def _check_no_outputs(self, call: Call) -> None:
+        """Refuses a call without outputs where somebody needs them; else compiles what plays so."""
+        other = "worker processes play" if self.game.physics is None else "an engine outside moves the bodies"
+        raise ValueError(f"{call}(outputs=False) is for compiled rules in this process: in {self.game.name} {other}")
 
     def _step_results(self) -> int:
         """As `_step_lanes`, without observations and masks."""
