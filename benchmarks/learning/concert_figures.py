@@ -23,7 +23,7 @@ from palaestra.evaluation import evaluate
 from palaestra.players.models import as_opponent
 
 ENV_ID = "palaestra/ConcertDuel-v0"
-OPTIONS = {"decisions": "unit"}
+OPTIONS: dict[str, Any] = {"decisions": "unit"}
 ARMS = {"vector": "MlpPolicy", "dict": "MultiInputPolicy"}
 """Policy of Stable-Baselines3 by representation."""
 LANES, STEPS, TENTHS = 64, 204_800, 10
@@ -104,7 +104,7 @@ def result_rows(player: str, seed: int | str, who: Any, more: Mapping[str, Any] 
         who: What plays.
         more: Further columns.
     """
-    shown = {"observation": player} if player in ARMS else {}
+    shown: dict[str, Any] = {"observation": player} if player in ARMS else {}
     rows = []
     for opponent in TESTS:
         table = evaluate(ENV_ID, who, opponent, matches=TEST_MATCHES, num_envs=256, swap=True, **OPTIONS, **shown)

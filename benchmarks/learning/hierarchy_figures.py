@@ -89,8 +89,7 @@ def league_figure(args: FigureArgs) -> None:
     shared: dict[str, Any] = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
     runs = {
         arm: [
-            Args(seed=seed, directory=args.runs / "ucav_league" / arm, **shared, **given)
-            for seed in range(args.seeds)
+            Args(seed=seed, directory=args.runs / "ucav_league" / arm, **shared, **given) for seed in range(args.seeds)
         ]
         for arm, (_, given) in ARMS.items()
     }

@@ -139,6 +139,8 @@ SYMMETRIC = {
     "UcavDogfight",
     "UcavTeam",
 }
+SYMMETRIC_IDS = {"palaestra/ConcertDuel-v0", "palaestra/ConcertDuel-20-v0", "palaestra/SkirmishDuel-v0"}
+"""Of games whose other ids are not."""
 
 
 def test_players_change_sides_by_default_where_the_game_declares_its_teams_symmetric():
@@ -146,7 +148,7 @@ def test_players_change_sides_by_default_where_the_game_declares_its_teams_symme
         if not id.startswith("palaestra/"):
             continue
         game, _ = registry.make_game(id)
-        assert game.symmetric_teams == (game.name in SYMMETRIC or id == "palaestra/SkirmishDuel-v0"), id
+        assert game.symmetric_teams == (game.name in SYMMETRIC or id in SYMMETRIC_IDS), id
         proven = game.mirror is not None or game.physics is not None
         assert proven or not game.symmetric_teams, f"{id}: no proof"
     assert not registry.make_game("palaestra/TeamMatrix-v0", game="pennies")[0].symmetric_teams

@@ -158,7 +158,10 @@ def best_location(s, world, p, target, scratch):
 
 
 def best_convoy(s, board, power, count, scale, least, scratch):
-    """The best convoy by one own fleet or two: gain for each unit, army, goal, fleets; no army if none is enough."""
+    """The best convoy by one own fleet or two: gain for each unit, army, goal, fleets; no army if none is enough.
+
+    An army that could do nothing else is not counted.
+    """
     world = board.map
     best, army, goal, chosen, second = least, NOBODY, NOBODY, NOBODY, NOBODY
     for i in range(count):
@@ -169,6 +172,7 @@ def best_convoy(s, board, power, count, scale, least, scratch):
             p = scratch.queue[j]
             if not scratch.open[p] or is_fleet(s.unit[p]) or not world.fleet_reach[f, p]:
                 continue
+            others = 1 if walks_to_target(s, world, power, p, scratch) else 0
             for n in range(count):
                 g = scratch.queue[n]
                 if g != f and not (scratch.open[g] and board.sea_number[g] >= 0 and world.fleet_edge[f, g]):
@@ -177,10 +181,19 @@ def best_convoy(s, board, power, count, scale, least, scratch):
                     if can_land(s, world, p, t, scratch) and world.fleet_reach[g, t]:
                         if g != f and world.fleet_reach[f, t]:
                             continue
-                        gain = landing_gain(s, world, power, p, t, scale, scratch) / (2 if g == f else 3)
+                        gain = landing_gain(s, world, power, p, t, scale, scratch) / (others + (1 if g == f else 2))
                         if gain > best:
                             best, army, goal, chosen, second = gain, p, t, f, g
     return best, army, goal, chosen, second
+
+
+def walks_to_target(s, world, power, p, scratch):
+    """Whether an army reaches a centre of others on foot."""
+    for k in range(world.army_start[p], world.army_start[p + 1]):
+        goal = world.army_list[k]
+        if world.centre[goal] >= 0 and s.owner[world.centre[goal]] != power and scratch.comes[goal] == NOBODY:
+            return True
+    return False
 
 
 def can_land(s, world, p, t, scratch):

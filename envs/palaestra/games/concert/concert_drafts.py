@@ -28,7 +28,8 @@ from palaestra.games.concert.concert_values import value_at, way, ways
 
 NOBODY = -1
 SHARPNESS = 2
-"""Places are drawn in proportion to their value, squared so many times."""
+"""Places are drawn in proportion to their value, squared so many times: a softmax without the exponential function,
+whose bits differ between machines."""
 FLEET_FACTOR = 1.0
 """A fleet is built where its place is worth more than this times what it is worth for an army."""
 
@@ -57,11 +58,11 @@ def line_up(s, world, power, scratch):
 # --------------------------------------------------------------------------------------------------------------- moves
 
 
-def draft_by_value(s, world, power, scratch):
-    """Each unit draws its place by value; who comes second supports the first."""
+def draft_by_value(s, world, power, sharpness, scratch):
+    """Each unit draws its place by value; who comes second supports the first. ``sharpness``: see `SHARPNESS`."""
     count = line_up(s, world, power, scratch)
     for j in range(count):
-        decide(s, world, power, scratch.queue[j], SHARPNESS, scratch)
+        decide(s, world, power, scratch.queue[j], sharpness, scratch)
     support_with_rest(s, world, power, count, scratch)
 
 

@@ -47,6 +47,12 @@ Each power sees all this in its own view. On the maps ``"duel"`` and ``"duel20"`
 the second power (red) sees the mirror image of the map with the powers exchanged, and its orders are numbers in this
 view: a policy plays either side. Texts and pictures show the map as it is.
 
+``observation="vector"`` shows the position alone, as numbers that networks can take as they are, powers counted from
+the own one on. A location of `places` has: army, fleet, dislodged unit, whether a battle left it empty, whether it is
+a home centre of the own power, whether it is a centre; then the power of the unit, one number a power; then the owner
+of the centre, likewise. With ``decisions="unit"`` three more: whether the next unit stands there, whether own orders
+of this phase move or build there, whether they support a move to there or the unit there.
+
 ## Rewards
 
 At the end the powers share 1: who has won by `solo` gets all; else by the squares of their centres
@@ -93,4 +99,4 @@ MAPS = ("duel", "duel20", "france_austria")
 @with_options(Option("map", "duel", "where it is played", words=MAPS), last_year_option(12), *OPTIONS)
 def game(options: Any) -> Game:
     """The rules of `palaestra/ConcertDuel-v0`."""
-    return make_game("ConcertDuel", options, ConcertCodec)
+    return make_game("ConcertDuel", options.map, options, ConcertCodec)

@@ -60,15 +60,6 @@ class Board(NamedTuple):
         seen_at: Place of each location in both views, int64 [2, L].
         image: The number of the order that is the mirror image of each order, int16 [orders]; [1] without a mirror.
         template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
-        coast_sea: Seas next to each coastal province, as bits, int64 [coasts].
-        near_start: Provinces next to p are ``near_list[near_start[p]:near_start[p + 1]]``, int64 [P + 1].
-        near_list: Provinces, int64.
-        orders_of: Number of the order in which each power counts provinces, int64 [powers].
-        orders: How many such orders there are: the first rows of ``map.ranked``.
-        mirrored: 1 if the second power sees and orders in the mirror image of the map, which is the first one's view.
-        seen_at: Place of each location in both views, int64 [2, L].
-        image: The number of the order that is the mirror image of each order, int16 [orders]; [1] without a mirror.
-        template: Numbers of each location on an empty board: see `palaestra.games.concert.concert_sight`.
         slots: Orders that a power may give in a phase.
         rules: 0 the rules of 2000, 1 those of 2023.
         score: 0 squares, 1 equal shares of a draw, 2 centres.

@@ -53,6 +53,12 @@ built in; whether the unit may have to go; the kind (3) and power (8) of a dislo
 of the centre (seven, nobody, no centre); whether a battle left the province empty, so that nobody may retreat there;
 whether it is a home centre. A fleet stands on its coast, all else at the province.
 
+``observation="vector"`` shows the position alone, as numbers that networks can take as they are, powers counted from
+the own one on. A location of `places` has: army, fleet, dislodged unit, whether a battle left it empty, whether it is
+a home centre of the own power, whether it is a centre; then the power of the unit, one number a power; then the owner
+of the centre, likewise. With ``decisions="unit"`` three more: whether the next unit stands there, whether own orders
+of this phase move or build there, whether they support a move to there or the unit there.
+
 ## Rewards
 
 At the end the powers share 1: who has won by `solo` gets all; else by the squares of their centres
@@ -87,12 +93,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.game import Game, Option, with_options
-from palaestra.games.concert.concert_rules import OPTIONS, last_year_option, make_game
+from palaestra.game import Game, with_options
+from palaestra.games.concert.concert_rules import OPTIONS, STANDARD, last_year_option, make_game
 from palaestra.games.concert.concert_text import ConcertCodec
 
 
-@with_options(Option("map", "standard", "where it is played", words=("standard",)), last_year_option(15), *OPTIONS)
+@with_options(last_year_option(15), *OPTIONS)
 def game(options: Any) -> Game:
     """The rules of `palaestra/Concert-v0`."""
-    return make_game("Concert", options, ConcertCodec)
+    return make_game("Concert", STANDARD, options, ConcertCodec)

@@ -53,6 +53,7 @@ from palaestra.games.concert.concert_sight import FEATURES, mirror, template_of,
 from palaestra.games.concert.concert_vector import vector_of
 
 FIRST_YEAR, FARTHEST_YEAR = 1, 9999
+STANDARD = "standard"
 SCORES = ("squares", "draw_size", "centres")
 PARAMETERS = (
     Parameter(
@@ -350,7 +351,7 @@ def last_year_option(years: int) -> Option:
 
     def check(last_year: int, options: Any) -> int:
         """Refuses years before the first one, by ValueError."""
-        world, _ = load_map(options["map"])
+        world, _ = load_map(options.get("map", STANDARD))
         if last_year < world.first_year:
             raise ValueError(f"last_year must be at least {world.first_year}, the first year, got {last_year}")
         return last_year
@@ -362,7 +363,7 @@ def last_year_option(years: int) -> Option:
         low=FIRST_YEAR,
         high=FARTHEST_YEAR,
         check=check,
-        otherwise=lambda options: load_map(options["map"])[0].first_year + years - 1,
+        otherwise=lambda options: load_map(options.get("map", STANDARD))[0].first_year + years - 1,
         example=1905,
     )
 
@@ -380,7 +381,9 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
         Field("last_phase", (), 0, len(PHASES) - 1, "1", "of the last orders", "i4"),
         Field("season", (), 0, len(SEASONS) - 1, "1", "0 spring, 1 autumn", "i4"),
         Field("year", (), FIRST_YEAR, FARTHEST_YEAR + 1, "1", "of the phase", "i4"),
+        Field("last_year", (), FIRST_YEAR, FARTHEST_YEAR, "1", "of the match", "i4"),
         Field("rules", (), 0, 1, "1", "0 those of 2000, 1 those of 2023", "i4"),
+        Field("score", (), 0, len(SCORES) - 1, "1", "0 squares, 1 draw_size, 2 centres", "i4"),
     )
     own = (
         Field("power", (), 0, world.powers - 1, "1", "number of the own power", "i4"),
@@ -395,16 +398,16 @@ def observation_fields(board: Board) -> tuple[tuple[Field, ...], tuple[Field, ..
     return lane, own + more if board.single else own
 
 
-def make_game(name: str, options: Any, codec: Any, **more: Any) -> Game:
+def make_game(name: str, map: str, options: Any, codec: Any) -> Game:
     """The game of a map.
 
     Args:
         name: Its name.
-        options: Values of `OPTIONS`, ``map`` and ``last_year``.
+        map: The map's.
+        options: Values of `OPTIONS` and ``last_year``.
         codec: ``codec(board, names, repair)`` for ``form="text"``.
-        more: Of `palaestra.game.Game`.
     """
-    world, names = load_map(options.map)
+    world, names = load_map(map)
     numbers = options.numbers
     board = board_of(world, template_of(world), numbers.rules, numbers.score, options.last_year, numbers.decisions)
     lane, own = observation_fields(board)
@@ -452,7 +455,6 @@ def make_game(name: str, options: Any, codec: Any, **more: Any) -> Game:
         mirror=partial(mirror, board) if board.mirrored else None,
         determinism="cross-platform",
         default_opponent="province_value",
-        **more,
     )
 
 

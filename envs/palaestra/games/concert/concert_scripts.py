@@ -10,7 +10,13 @@ from __future__ import annotations
 from palaestra.game import late
 from palaestra.games.concert import concert_drafts, concert_search, concert_values
 from palaestra.games.concert.concert_attacks import draft_attacks
-from palaestra.games.concert.concert_drafts import draft_by_value, draft_retreats, plan_adjustments, write_plan
+from palaestra.games.concert.concert_drafts import (
+    SHARPNESS,
+    draft_by_value,
+    draft_retreats,
+    plan_adjustments,
+    write_plan,
+)
 from palaestra.games.concert.concert_map import World
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, RETREATS
 from palaestra.games.concert.concert_search import search
@@ -56,7 +62,7 @@ def plan_by_value(s, world, power, scratch):
         draft_retreats(s, board.map, power, scratch)
         write_plan(s, board.map, power, scratch)
     else:
-        draft_by_value(s, board.map, power, scratch)
+        draft_by_value(s, board.map, power, SHARPNESS, scratch)
         write_plan(s, board.map, power, scratch)
 
 

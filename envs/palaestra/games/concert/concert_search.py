@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from palaestra.games.concert.adjudication import YES, adjudicate
 from palaestra.games.concert.concert_attacks import draft_attacks
-from palaestra.games.concert.concert_drafts import draft_by_value
+from palaestra.games.concert.concert_drafts import SHARPNESS, draft_by_value
 from palaestra.games.concert.concert_orders import MOVE, is_fleet, location_of, order_parts, power_of, unit_at
 from palaestra.games.concert.concert_values import count_reach, count_rivals, value_at, write_values
 
@@ -64,11 +64,11 @@ def search(s, board, power, scratch):
         if other != power and s.alive[other]:
             write_values(s, world, other, scratch)
             for m in range(RIVAL_PLANS):
-                draft(s, board, other, m, scratch)
+                draft(s, board, other, m, SHARPNESS, scratch)
                 keep(s, world, other, scratch.rival_plans[m], scratch)
     write_values(s, world, power, scratch)
     for k in range(OWN_PLANS):
-        draft(s, board, power, k, scratch)
+        draft(s, board, power, k, k % (SHARPNESS + 1), scratch)  # some plans are bolder than others
         keep(s, world, power, scratch.own_plans[k], scratch)
     best, chosen = -1e9, 0
     for k in range(OWN_PLANS):
@@ -79,12 +79,12 @@ def search(s, board, power, scratch):
         scratch.draft[p] = scratch.own_plans[chosen, p]
 
 
-def draft(s, board, power, number, scratch):
+def draft(s, board, power, number, sharpness, scratch):
     """Drafts a plan of a power: number 0 as `greedy_support`, the others as `province_value`."""
     if number == 0:
         draft_attacks(s, board, power, scratch)
     else:
-        draft_by_value(s, board.map, power, scratch)
+        draft_by_value(s, board.map, power, sharpness, scratch)
 
 
 def keep(s, world, power, plans, scratch):

@@ -66,7 +66,7 @@ def write_board(s, board, view, seen):
     if s.phase == ADJUSTMENTS:
         write_adjustments(s, board, view, seen.board)
     seen.phase, seen.last_phase, seen.season, seen.year = s.phase, s.last_phase, s.season, s.year
-    seen.rules = board.rules
+    seen.last_year, seen.rules, seen.score = board.last_year, board.rules, board.score
 
 
 def seen_power(view, power):

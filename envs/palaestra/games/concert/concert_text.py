@@ -29,6 +29,8 @@ ASKED = (
     "what is not named is chosen by the rules of civil disorder",
 )
 """What happens without an order: moves, retreats, builds, removals."""
+WRONG = ("A turn with a wrong order is refused.", "A wrong order is as none.")
+"""What happens to wrong orders, with ``repair="refuse"`` and ``"hold"``."""
 
 
 def sample_turn(provinces: Sequence[str], generator: np.random.Generator) -> str:
@@ -177,7 +179,8 @@ class ConcertCodec:
         if self._board.single:
             yield from self._earlier_lines(view, position)
         due = int(view.row["build"])
-        yield f"Your orders, one a line between {OPENED} and {CLOSED}; {ASKED[position.phase + (due < 0)]}:"
+        yield f"Your orders, one a line between {OPENED} and {CLOSED}; {ASKED[position.phase + (due < 0)]}."
+        yield f"{WRONG[self.total]} You may choose from:"
         if due != 0:
             yield f"you {'may build' if due > 0 else 'have to remove'} {abs(due)}, out of"
         most = SHOWN_ALONE if self._board.single else SHOWN

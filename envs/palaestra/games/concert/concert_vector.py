@@ -32,24 +32,20 @@ NEXT, ENTERED, SUPPORTED = range(3)
 build there, own orders of this phase support a move to there or the unit there."""
 IS_AUTUMN, YEARS_LEFT, BUILDS, REMOVALS, CLOCK = range(3, 8)
 """Numbers of the clock behind those of the phase (moves, retreats, adjustments); how many there are."""
-ABOUT_PLACES = (
-    "army, fleet, dislodged, left empty by a battle, own home, centre, powers of the units, owner of the centre"
-)
-ABOUT_GIVEN = "; next unit, own orders of this phase that move or build there, that support there"
 ABOUT_CLOCK = "moves, retreats, adjustments, autumn, share of the years left, units to build, to remove"
 
 
 def vector_of(board: Board) -> Representation:
     """The representation of a board."""
-    world, single = board.map, board.single
-    columns = POWER + 2 * world.powers + (SUPPORTED + 1) * single
-    places = Field("places", (world.locations, columns), 0, 1, "1", ABOUT_PLACES + ABOUT_GIVEN * single)
+    world = board.map
+    columns = POWER + 2 * world.powers + (SUPPORTED + 1) * board.single
+    places = Field("places", (world.locations, columns), 0, 1, "1", "each location: see Observation Space")
     clock = Field("clock", (CLOCK,), 0, 1, "1", ABOUT_CLOCK)
-    about = "real numbers in the view of each power: its own number first, on a map with a mirror all on its own side"
-    return Representation(about, observe_vector, {"power": (places, clock)})
+    observe = observe_unit_vector if board.single else observe_phase_vector
+    return Representation("real numbers from 0 to 1, the own power first", observe, {"power": (places, clock)})
 
 
-def observe_vector(s, world, observations, scratch):
+def observe_phase_vector(s, world, observations, scratch):
     """What each power sees."""
     board = world.board[0]
     for power in range(board.map.powers):
@@ -57,8 +53,14 @@ def observe_vector(s, world, observations, scratch):
         write_units(s, board, power, row.places)
         write_centres(s, board, power, row.places)
         write_clock(s, board, power, row.clock)
-        if board.single:
-            write_given(s, board, power, row.places)
+
+
+def observe_unit_vector(s, world, observations, scratch):
+    """The same, and the next unit and the orders of this phase."""
+    observe_phase_vector(s, world, observations, scratch)
+    board = world.board[0]
+    for power in range(board.map.powers):
+        write_given(s, board, power, observations.power[power].places)
 
 
 def seen(board, power, location):
