@@ -54,9 +54,10 @@ def main() -> None:
     for sim in (match, trials):
         sim.set_opponent("blue", "province_value")
         sim.reset(seed=0)
+    legal: Any = match.legal
     while not match.terminated[0]:
         if match.states["acting"][0, RED]:
-            match.actions[0, RED] = search(trials, match.states[0], match.legal[0, RED]["orders"], rng)
+            match.actions[0, RED] = search(trials, match.states[0], legal[0, RED]["orders"], rng)
         match.step()
         print(match.render_text().splitlines()[0])
     owned = (match.states["owner"][0] == RED).sum()

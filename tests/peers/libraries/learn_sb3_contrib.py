@@ -29,12 +29,17 @@ def chooses(id: str) -> bool:
     return isinstance(gymnasium.make(id).action_space, spaces.Discrete | spaces.MultiDiscrete)
 
 
+def action_masks(env: Any) -> Any:
+    """The masks of an environment."""
+    return env.unwrapped.action_masks()
+
+
 @trial_of_ids("masks that a masked distribution draws from, and ActionMasker", [id for id in ALL if chooses(id)])
 def _(id: str) -> None:
     env = gymnasium.make(id)
     check_env(env, warn=False)
     assert is_masking_supported(env)
-    wrapped = ActionMasker(env, lambda env: env.unwrapped.action_masks())
+    wrapped = ActionMasker(env, action_masks)
     distribution = make_masked_proba_distribution(env.action_space)
     layer = distribution.proba_distribution_net(8)
     env.reset(seed=0)
@@ -78,7 +83,7 @@ def _() -> None:
 
 @trial("choices", "ActionMasker, QRDQN on Discrete")
 def _() -> None:
-    masked = ActionMasker(gymnasium.make(ONE), lambda env: env.unwrapped.action_masks())
+    masked = ActionMasker(gymnasium.make(ONE), action_masks)
     MaskablePPO("MlpPolicy", masked, **ON_POLICY).learn(STEPS)
     QRDQN("MlpPolicy", gymnasium.make(TWO, choices="discrete"), **OFF_POLICY).learn(STEPS)
 
