@@ -127,7 +127,7 @@ def carry_out(s, board, rewards, scratch):
         if is_first(s, world, power) and (board.score != 1 or s.info.end_reason == 2):
             s.info.winner = power
     if world.powers == 2:
-        rewards[0] = 2.0 * rewards[0] - 1.0
+        rewards[0] -= rewards[1]  # 2 x share - 1, in a way that is exact for both powers
         rewards[1] = -rewards[0]
     return TERMINATED
 

@@ -34,7 +34,8 @@ def snapshot_continues(subject: Subject) -> None:
     """A restored snapshot shows the same state and continues bitwise equal, here and in another simulation.
 
     Some lanes are taken between two matches, and Python opponents with a memory play too. A snapshot shares nothing
-    with a simulation: it stays as it is, whatever is played before and after it is restored.
+    with a simulation: it stays as it is, whatever is played before and after it is restored. Decisions without outputs
+    from the same records have the same results.
     """
     first = next(iter(subject.game.teams))
     setups: list[dict[str, Any]] = [{"horizon": subject.draw.integer("horizon", 2, 2 * SHORT)}, {}]
@@ -45,6 +46,31 @@ def snapshot_continues(subject: Subject) -> None:
     if (team := RememberingPlayer.team_of(subject.batch(1))) is not None:
         _check_snapshot(subject, {}, team)
     _check_laden_snapshot(subject)
+    if not subject.is_engine_game:
+        _check_results(subject)
+
+
+def _check_results(subject: Subject) -> None:
+    """Compares decisions without outputs, from loaded records, with those that write all; as plain Python."""
+    sim, quiet = (subject.batch(2, autoreset_mode="off", compiled=False) for _ in range(2))
+    player = Player(sim)
+    sim.reset(seed=subject.draw.seed("seed without outputs"))
+    for _ in range(4):
+        quiet.load_states(sim.states.copy(), outputs=False)
+        player.play(sim)
+        quiet.buffers.action_words[...] = sim.buffers.action_words
+        sim.step()
+        quiet.step(outputs=False)
+        for name in ("states", "rewards", "terminated", "truncated", "winners"):
+            with_outputs, without = (_bytes_of(getattr(one.buffers, name)) for one in (sim, quiet))
+            require(with_outputs == without, f"{name} differ in a decision without outputs")
+        sim.reset(sim.terminated | sim.truncated)
+
+
+def _bytes_of(array: np.ndarray) -> bytes:
+    """The bytes of all numbers, without the padding of records."""
+    names = array.dtype.names
+    return array.tobytes() if names is None else b"".join(_bytes_of(array[name]) for name in names)
 
 
 def _check_snapshot(subject: Subject, options: dict[str, Any], remembering: str | None) -> None:
