@@ -189,6 +189,8 @@ def test_each_listed_order_is_carried_out_if_the_others_do_their_part(count: int
     for batch in standard(count, coordinated=False):
         chosen, actions = {}, np.zeros_like(batch.actions)
         for lane in batch.moving:
+            if batch.before[lane]["info"]["left_out"]:  # a full list may lack the convoy that another unit needs
+                continue
             slots = slots_of(batch.before[lane])
             places = {p: (power, j) for power, row in enumerate(slots) for j, p in enumerate(row)}
             lists = batch.lists[lane]
