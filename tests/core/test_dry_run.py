@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -59,6 +61,47 @@ def tried(rules: Game, decisions: int = 20, seconds: float = 0.02) -> tuple[Exce
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RULES_S", 0.02)
     monkeypatch.setattr(module, "OTHERS_S", 0.005)
+
+
+class Noisy:
+    """Does nearly all of the work when it is thrown away, where Python drops what is raised."""
+
+    def __del__(self):
+        for _ in range(1000):
+            pass
+
+
+def drop_objects():
+    """Never ends."""
+    while True:
+        Noisy()
+
+
+def collect_garbage():
+    """Never ends."""
+    while True:
+        gc.collect()
+
+
+def follow_garbage(*_):
+    """As long as a rule: the clock is nearly always looked at here."""
+    for _ in range(1000):
+        pass
+
+
+@pytest.mark.parametrize("spins", [drop_objects, collect_garbage])
+def test_time_is_up_too_where_python_drops_what_is_raised(spins: Callable[[], None], monkeypatch: pytest.MonkeyPatch):
+    dropped: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    gc.callbacks.append(follow_garbage)
+    ends = time.process_time() + 0.05
+    try:
+        with pytest.raises(module._TimeUp):
+            module._call_until(ends, spins)
+    finally:
+        gc.callbacks.remove(follow_garbage)
+    assert time.process_time() < ends + 1.0
+    assert not dropped, "a test of the caller would fail by what was dropped"
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -78,26 +78,38 @@ def dry_run(game: Game, make_twin: MakeTwin, decisions: int, seconds: float) -> 
 def _call_until(end: float, hook: Callable, *arguments: Any) -> Any:
     """Calls a hook.
 
+    Python drops what is raised in a ``__del__``, or in a callback of the garbage collector: the hook is then stopped at
+    its next line.
+
     Raises:
         _TimeUp: The processor time ``end`` has come.
     """
-    clock, lines = time.process_time, 0
+    clock, lines, is_late = time.process_time, 0, False
     if clock() >= end:
         raise _TimeUp
 
     def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
-        nonlocal lines
+        nonlocal lines, is_late
         lines += 1
-        if lines % _LINES == 0 and clock() >= end:
+        is_late = is_late or (lines % _LINES == 0 and clock() >= end)
+        if is_late:
             raise _TimeUp
         return trace
 
-    before = sys.gettrace()
+    def trace_again(unraisable: Any) -> None:
+        if unraisable.exc_type is _TimeUp:  # Python has ended the trace by it, and the hook goes on
+            sys.settrace(trace)
+        else:
+            hook_before(unraisable)
+
+    before, hook_before = sys.gettrace(), sys.unraisablehook
+    sys.unraisablehook = trace_again
     sys.settrace(trace)
     try:
         return hook(*arguments)
     finally:
         sys.settrace(before)
+        sys.unraisablehook = hook_before
 
 
 class _Shares:
