@@ -38,8 +38,6 @@ MOST_ORDERS = 2**15
 INLAND, COAST, SEA = 0, 1, 2
 BITS = 6
 """Of the counter of a power, in an integer that holds those of all powers."""
-BITS = 6
-"""Of the counter of a power, in an integer that holds those of all powers."""
 
 
 class Board(NamedTuple):
