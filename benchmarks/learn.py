@@ -17,6 +17,7 @@
     python benchmarks/learn.py ucav        # a pilot that hunts, and a league: see `learning.ucav_pursuit_figures`
     python benchmarks/learn.py ucav_league --seeds 2  # pilots by self-play: see `learning.hierarchy_figures`
     python benchmarks/learn.py concert     # orders with masks: see `learning.concert_figures`
+    python benchmarks/learn.py dipllm      # policies of joint orders: see `learning.dipllm_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -33,6 +34,7 @@ from typing import Any
 
 from learning import (
     concert_figures,
+    dipllm_figures,
     distil_figures,
     duel_figures,
     hierarchy_figures,
@@ -68,6 +70,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "text_learning": text_figures.text_learning,
     "text_distil": distil_figures.text_distil,
     "rlae": rlae_figures.rlae_figure,
+    **{f"dipllm_{group}": partial(dipllm_figures.dipllm_figure, group) for group in dipllm_figures.GROUPS},
     "seqwm_copy": seqwm_figures.seqwm_copy,
     "seqwm_tasks": seqwm_figures.seqwm_tasks,
     "seqwm_modes": seqwm_figures.seqwm_modes,
@@ -108,6 +111,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "ucav_league": hierarchy_figures.draw_league,
     "ucav_league_matrix": hierarchy_figures.draw_matrix,
     "concert_first_hour": concert_figures.draw_first_hour,
+    **{f"dipllm_{group}": partial(dipllm_figures.draw_dipllm, group) for group in ("duel", "duel20")},
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

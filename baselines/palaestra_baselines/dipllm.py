@@ -103,7 +103,7 @@ class Args(RunArgs):
     anchor_weight: float = 0.05
     rounds: int = 150
     hedge_step: float = 10.0
-    total_steps: int = 1_500_000
+    total_steps: int = 400_000
     evaluations: int = 10
     batch_size: int = 256
     hidden: tuple[int, ...] = (128, 128)

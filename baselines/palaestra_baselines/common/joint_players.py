@@ -115,7 +115,7 @@ def one_against_others(
         is_one = lanes // count == number
         sim.set_opponent(power, one[power], lanes=is_one)
         sim.set_opponent(power, others[power], lanes=~is_one)
-    sim.reset(seed=(seed << RUN_BITS) + lanes % count)
+    sim.reset(seed=np.uint64(seed << RUN_BITS) + (lanes % count).astype(np.uint64))
     points = np.zeros(len(lanes))
     while not sim.terminated.all():
         before = sim.terminated.copy()
