@@ -23,8 +23,10 @@ of ``palaestra.games.concert.concert_orders`` translate.
 
 The mask is a list for each unit: what it could be ordered to do in this position, whatever the others do: moves by
 convoy where fleets (of any power) could carry it, convoys on a way without a detour, supports of what others could do.
-A list has room for 256 orders; supports of armies that can go by convoy alone stand last and are left out first
-(`left_out` in `info`). Anything else is the no-op, and counted. What does not fit together is void.
+A list has room for 256 orders. It is filled with hold, moves, moves by convoy, supports of units that stay, supports of
+moves without a convoy, convoys, and supports of moves that need a convoy, in this order. What does not fit at the end
+is left out and counted (`left_out` in `info`): first supports of moves that need a convoy, in crowded positions convoys
+too. An order that is not in the list is the no-op, and counted. What does not fit together is void.
 
 ``decisions="unit"``: one order a decision, the place in the list of the next unit, with a dense mask. Own earlier
 orders are visible, the others' hidden until the phase is carried out.
