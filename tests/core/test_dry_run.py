@@ -96,8 +96,8 @@ def test_time_is_up_too_where_python_drops_what_is_raised(spins: Callable[[], No
     gc.callbacks.append(follow_garbage)
     ends = time.process_time() + 0.05
     try:
-        with pytest.raises(module._TimeUp):
-            module._call_until(ends, spins)
+        with pytest.raises(module.TimeUp):
+            module.call_until(ends, spins)
     finally:
         gc.callbacks.remove(follow_garbage)
     assert time.process_time() < ends + 1.0

@@ -40,7 +40,7 @@ MakeTwin = Callable[[int], Any]
 """Makes an interpreted simulation of so many lanes."""
 
 
-class _TimeUp(BaseException):
+class TimeUp(BaseException):
     """A hook has used up its time."""
 
 
@@ -64,40 +64,40 @@ def dry_run(game: Game, make_twin: MakeTwin, decisions: int, seconds: float) -> 
     with np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()), _without_breakpoints():
         try:
             _play_once(make_twin, decisions > 0)
-            with hooks_called(lambda _name, hook: functools.partial(_call_until, end, hook)):
+            with hooks_called(lambda _name, hook: functools.partial(call_until, end, hook)):
                 if time.process_time() < end:
                     with closing(make_twin(min(1 + len(game.scripts), MOST_LANES))) as sim:
                         _play(sim, decisions, end)
-        except _TimeUp:
+        except TimeUp:
             return None
         except Exception as error:
             return error
     return None
 
 
-def _call_until(end: float, hook: Callable, *arguments: Any) -> Any:
+def call_until(end: float, hook: Callable, *arguments: Any) -> Any:
     """Calls a hook.
 
     Python drops what is raised in a ``__del__``, or in a callback of the garbage collector: the hook is then stopped at
     its next line.
 
     Raises:
-        _TimeUp: The processor time ``end`` has come.
+        TimeUp: The processor time ``end`` has come.
     """
     clock, lines, is_late = time.process_time, 0, False
     if clock() >= end:
-        raise _TimeUp
+        raise TimeUp
 
     def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
         nonlocal lines, is_late
         lines += 1
         is_late = is_late or (lines % _LINES == 0 and clock() >= end)
         if is_late:
-            raise _TimeUp
+            raise TimeUp
         return trace
 
     def trace_again(unraisable: Any) -> None:
-        if unraisable.exc_type is _TimeUp:  # Python has ended the trace by it, and the hook goes on
+        if unraisable.exc_type is TimeUp:  # Python has ended the trace by it, and the hook goes on
             sys.settrace(trace)
         else:
             hook_before(unraisable)
@@ -126,8 +126,8 @@ class _Shares:
                 return hook(*arguments)
             start, self._is_inside = time.process_time(), True
             try:
-                return _call_until(start + self._left[name], hook, *arguments)
-            except _TimeUp:
+                return call_until(start + self._left[name], hook, *arguments)
+            except TimeUp:
                 if name in _RULES:
                     raise
                 self._clear(name)
@@ -153,7 +153,7 @@ def _play_once(make_twin: MakeTwin, decides: bool) -> None:
     """Starts one match and plays one decision, each hook for its share of the time.
 
     Raises:
-        _TimeUp: A rule that changes the match was not finished.
+        TimeUp: A rule that changes the match was not finished.
     """
     shares = _Shares()
     with hooks_called(shares.around), closing(make_twin(1)) as sim:
