@@ -17,8 +17,8 @@ needed, and the numbers are ours:
   of each position by w. The product of the conditionals that minimise this is the teacher's policy.
 
 What it is compared with: ``--student clone`` learns the anchor's plans, all alike; ``joint`` classifies whole plans,
-the 1,500 heaviest; ``--unit-order reversed`` writes the orders from the last unit to the first. The policy file draws from
-its policy at ``--temperature``: scores are divided by it::
+the 1,500 heaviest; ``--unit-order reversed`` writes the orders from the last unit to the first. The policy file draws
+its plans at ``--temperature``: scores are divided by it::
 
     python -m palaestra_baselines.dipllm
     python -m palaestra_baselines.dipllm --env-id palaestra/ConcertDuel-20-v0 --games 100

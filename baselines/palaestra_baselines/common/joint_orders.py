@@ -161,8 +161,10 @@ def join(views: Sequence[View]) -> View:
     """All positions of some views."""
     most = max(view.lists.shape[2] for view in views)
     lists = [np.pad(v.lists, ((0, 0), (0, 0), (0, most - v.lists.shape[2])), constant_values=-1) for v in views]
-    fields = ([getattr(view, name) for view in views] for name in ("features", "phase", "units"))
-    return View(*(np.concatenate(field) for field in fields), np.concatenate(lists))
+    features, phase, units = (
+        np.concatenate([getattr(view, name) for view in views]) for name in ("features", "phase", "units")
+    )
+    return View(features, phase, units, np.concatenate(lists))
 
 
 def view_of(terrain: Terrain, records: np.ndarray, lists: np.ndarray, power: int) -> View:

@@ -40,22 +40,40 @@ SMALLEST = 1e-9
 
 
 class Known(NamedTuple):
-    """What the anchor knows of N positions.
+    """What the anchor knows of N positions. A weight is the value of a place times the chance there, ^4.
 
     Attributes:
         view: The positions.
-        army, fleet: Weight of each location for an army and for a fleet, ``[N, L]``.
-        value: Value of the location for the unit that stands there, ``[N, L]``.
+        army, fleet: Weight of each location for an army and for a fleet, float64 ``[N, L]``.
+        port: Weight of each province for a fleet at its best location, float64 ``[N, P]``.
+        value: Value of each location for the unit there, float64 ``[N, L]``.
+        sails: Whether the unit at each location is a fleet, bool ``[N, L]``.
         rivals: Most units of one other power that reach each province, ``[N, P]``.
-        own: Whether an own unit is in each province, ``[N, P]``.
+        own: Whether an own unit is in each province, bool ``[N, P]``.
     """
 
     view: View
     army: np.ndarray
     fleet: np.ndarray
+    port: np.ndarray
     value: np.ndarray
+    sails: np.ndarray
     rivals: np.ndarray
     own: np.ndarray
+
+
+class Earlier(NamedTuple):
+    """What the earlier orders of a plan say of each province.
+
+    Attributes:
+        comes: The province whose own unit will be there, or -1; in adjustments, whether it was named: 0 or more.
+        backers: Own supports of the unit that will be there.
+        waits: Whether an own unit stands there that has no order yet.
+    """
+
+    comes: np.ndarray
+    backers: np.ndarray
+    waits: np.ndarray
 
 
 class Anchor:
@@ -66,15 +84,13 @@ class Anchor:
         world = terrain.map
         self.terrain = terrain
         self.province = world.province_of.astype(np.int64)
-        inside = (self.province[:, None] == np.arange(terrain.provinces)).astype(float)
-        self.inside = inside
+        self.inside = (self.province[:, None] == np.arange(terrain.provinces)).astype(float)
         armies = (world.army_edge != 0) | np.eye(terrain.provinces, dtype=bool)
-        self.army_reach = armies.astype(float)
-        self.fleet_reach = ((world.fleet_reach != 0) | (inside != 0)).astype(float)
         fleets = (world.fleet_edge != 0) | np.eye(terrain.locations, dtype=bool)
-        self.near_army, self.near_fleet = spread(armies), inside.T @ spread(fleets).T
-
-    # ------------------------------------------------------------------------------------------------------- positions
+        self.army_reach = armies.astype(float)
+        self.fleet_reach = ((world.fleet_reach != 0) | (self.inside != 0)).astype(float)
+        self.near_army, self.near_fleet = spread(armies), self.inside.T @ spread(fleets).T
+        self.is_naval = (world.ground[self.province] == SEA) | (np.arange(terrain.locations) >= terrain.provinces)
 
     def prepare(self, view: View) -> Known:
         """Values all places; see `palaestra_baselines.common.joint_orders.Conditionals`."""
@@ -99,105 +115,74 @@ class Anchor:
         against = rivals + units[..., 1:].any(-1)
         chance = np.divide(reach[:, 0], reach[:, 0] + against, out=np.zeros_like(rivals), where=reach[:, 0] > 0)
         chance = np.where((view.phase == MOVES)[:, None], chance, 1.0)[:, self.province]
-        value = np.where(flags[..., vector.FLEET] > 0, fleet, army)
-        return Known(view, (army * chance) ** POWER, (fleet * chance) ** POWER, value, rivals, units[..., 0])
-
-    # ---------------------------------------------------------------------------------------------------------- orders
+        sails = flags[..., vector.FLEET] > 0
+        value, by_fleet = np.where(sails, fleet, army), (fleet * chance) ** POWER
+        port = np.zeros((len(view), provinces))
+        np.maximum.at(port.T, self.province, by_fleet.T)
+        return Known(view, (army * chance) ** POWER, by_fleet, port, value, sails, rivals, units[..., 0])
 
     def probabilities(self, known: Known, rows: np.ndarray, slot: int, earlier: np.ndarray) -> np.ndarray:
         """See `palaestra_baselines.common.joint_orders.Conditionals`."""
         lists = known.view.lists[rows, slot]
         is_listed = lists >= 0
-        kinds, first, second = (self.terrain.parts[np.maximum(lists, 0)][..., k] for k in range(3))
-        weights = self.weights(known, rows, slot, earlier, kinds, first, second) * is_listed
-        total, count = weights.sum(1, keepdims=True), is_listed.sum(1, keepdims=True)
-        flat = is_listed / count
-        return np.where(total > 0, (1.0 - UNIFORM) * weights / np.where(total > 0, total, 1.0) + UNIFORM * flat, flat)
+        weights = self._weights(known, rows, slot, earlier, np.maximum(lists, 0)) * is_listed
+        total, uniform = weights.sum(1, keepdims=True), is_listed / is_listed.sum(1, keepdims=True)
+        shares = (1.0 - UNIFORM) * weights / np.where(total > 0, total, 1.0) + UNIFORM * uniform
+        return np.where(total > 0, shares, uniform)
 
-    def weights(
-        self,
-        known: Known,
-        rows: np.ndarray,
-        slot: int,
-        earlier: np.ndarray,
-        kinds: np.ndarray,
-        first: np.ndarray,
-        second: np.ndarray,
+    def _weights(
+        self, known: Known, rows: np.ndarray, slot: int, earlier: np.ndarray, orders: np.ndarray
     ) -> np.ndarray:
-        """Weights ``[R, K]`` of orders of these kinds and places; see `probabilities` for the rest."""
-        view, terrain = known.view, self.terrain
-        at, phase = view.units[rows, slot], view.phase[rows]
-        comes, backers, is_open = self.follow(known, rows, slot, earlier)
-        line = np.arange(len(rows))[:, None]
-        flags = view.features[rows][:, : -vector.CLOCK].reshape(len(rows), terrain.locations, -1)
-        is_fleet = flags[line[:, 0], np.maximum(at, 0), vector.FLEET] > 0
-        places = np.minimum(first, terrain.locations - 1)
-        goal = self.province[places]
-        if (phase != MOVES).any():  # a dislodged unit, or one to be built: the place says which
-            sea = (terrain.map.ground[goal] == SEA) | (places >= terrain.provinces)
-            naval = np.where((phase == MOVES)[:, None], is_fleet[:, None], sea | (kinds == BUILD_FLEET))
-        else:
-            naval = np.broadcast_to(is_fleet[:, None], kinds.shape)
-        worth = np.where(naval, known.fleet[rows[:, None], places], known.army[rows[:, None], places])
-        weights = np.zeros(kinds.shape)
-        moves = (kinds == MOVE) & (comes[line, goal] < 0) & ~is_open[line, goal]
-        builds = ((kinds == BUILD_ARMY) | (kinds == BUILD_FLEET)) & (comes[line, goal] < 0)
-        weights[moves | builds] = worth[moves | builds]
-        removes = (kinds == REMOVE) & (comes[line, goal] < 0)
-        weights[removes] = np.maximum(known.value[rows[:, None], places], SMALLEST)[removes] ** -POWER
-        if (phase == MOVES).any():
-            here = np.maximum(at, 0)
-            stays = np.where(is_fleet, known.fleet[rows, here], known.army[rows, here])
-            weights = np.where((kinds == HOLD) & (phase == MOVES)[:, None], stays[:, None], weights)
-            to = np.where(kinds == SUPPORT_MOVE, second, np.minimum(first, terrain.provinces - 1))
-            helps = (kinds == SUPPORT_HOLD) & (comes[line, to] == to)
-            helps |= (kinds == SUPPORT_MOVE) & (comes[line, to] == first) & (first != to)
-            helps &= backers[line, to] < known.rivals[rows[:, None], to]
-            gain = np.where(is_fleet[:, None], self.best_fleet(known, rows)[line, to], known.army[rows[:, None], to])
-            weights[helps] = gain[helps]
-        return weights
+        """Weights float64 ``[R, K]`` of orders ``[R, K]``."""
+        view, line, each = known.view, rows[:, None], np.arange(len(rows))[:, None]
+        kind, a, b = np.moveaxis(self.terrain.parts[orders], -1, 0)
+        place = np.minimum(a, self.terrain.locations - 1)
+        goal = self.province[place]
+        at, moves = np.maximum(view.units[rows, slot], 0), (view.phase[rows] == MOVES)[:, None]
+        comes, backers, waits = self._follow(known, rows, slot, earlier)
+        sails = np.where(moves, known.sails[rows, at][:, None], self.is_naval)  # a retreat: the place says which
+        own = np.where(sails, known.fleet[rows], known.army[rows])
+        supported = np.where(kind == SUPPORT_MOVE, b, goal)
+        start = np.where(kind == SUPPORT_MOVE, goal, supported)
+        is_needed = (comes[each, supported] == start) & (backers[each, supported] < known.rivals[line, supported])
+        helps = is_needed & ((kind == SUPPORT_HOLD) | ((kind == SUPPORT_MOVE) & (start != supported)))
+        ashore = np.where(known.sails[rows, at][:, None], known.port[rows], known.army[rows, : self.terrain.provinces])
+        is_new = comes[each, goal] < 0
+        weights = {
+            MOVE: (is_new & ~waits[each, goal], own[each, place]),
+            HOLD: (moves, own[each, at[:, None]]),
+            BUILD_ARMY: (is_new, known.army[line, place]),
+            BUILD_FLEET: (is_new, known.fleet[line, place]),
+            REMOVE: (is_new, np.maximum(known.value[line, place], SMALLEST) ** -POWER),
+        }
+        told = [((kind == number) & fits, weight) for number, (fits, weight) in weights.items()]
+        return np.select(*zip(*told, (helps, ashore[each, supported]), strict=True), 0.0)  # type: ignore[arg-type]
 
-    def best_fleet(self, known: Known, rows: np.ndarray) -> np.ndarray:
-        """Weight of each province for a fleet, at its best location, ``[R, P]``."""
-        best = np.zeros((len(rows), self.terrain.provinces))
-        np.maximum.at(best.T, self.province, known.fleet[rows].T)
-        return best
-
-    def follow(
-        self, known: Known, rows: np.ndarray, slot: int, earlier: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the earlier orders of a plan say of each province, ``[R, P]``.
-
-        Returns:
-            The province whose own unit will be there, or -1 (in adjustments, a build or a removal); own supports of
-            it; whether an own unit stands there that has no order yet.
-        """
-        terrain, view = self.terrain, known.view
-        comes = np.full((len(rows), terrain.provinces), -1)
-        backers, is_open = np.zeros(comes.shape, np.int64), known.own[rows].copy()
-        late = view.phase[rows] == ADJUSTMENTS
-        is_open[view.phase[rows] != MOVES] = False
-        if slot < view.units.shape[1]:
-            here = view.units[rows, slot]
-            has = np.flatnonzero(here >= 0)
-            is_open[has, self.province[here[has]]] = False
+    def _follow(self, known: Known, rows: np.ndarray, slot: int, earlier: np.ndarray) -> Earlier:
+        """What the earlier orders of a plan say, ``[R, P]`` each."""
+        view, shape = known.view, (len(rows), self.terrain.provinces)
+        comes, backers = np.full(shape, -1), np.zeros(shape, np.int64)
+        moves, late = view.phase[rows] == MOVES, view.phase[rows] == ADJUSTMENTS
+        waits = known.own[rows] & moves[:, None]
+        here = self.province[np.maximum(view.units[rows], 0)]
+        has = view.units[rows] >= 0
+        for d in range(slot + 1):
+            some = np.flatnonzero(has[:, d])
+            waits[some, here[some, d]] = False
         for d in range(slot):
-            kind, first, second = terrain.parts[earlier[:, d]].T
-            at = view.units[rows, d]
-            here = self.province[np.maximum(at, 0)]
-            goal = self.province[np.minimum(first, terrain.locations - 1)]
-            moves = (at >= 0) & (kind == MOVE)
-            stays = (at >= 0) & (kind != MOVE) & (view.phase[rows] == MOVES)
-            named = late & (kind != HOLD)
-            for which, province, start in ((moves, goal, here), (stays, here, here), (named, goal, goal)):
+            kind, a, b = self.terrain.parts[earlier[:, d]].T
+            goal = self.province[np.minimum(a, self.terrain.locations - 1)]
+            for which, province, start in (
+                (has[:, d] & (kind == MOVE), goal, here[:, d]),
+                (has[:, d] & (kind != MOVE) & moves, here[:, d], here[:, d]),
+                (late & (kind != HOLD), goal, goal),
+            ):
                 some = np.flatnonzero(which)
                 comes[some, province[some]] = start[some]
-            some = np.flatnonzero(at >= 0)
-            is_open[some, here[some]] = False
-            for which, place in ((kind == SUPPORT_HOLD, goal), (kind == SUPPORT_MOVE, second)):
+            for which, province in ((kind == SUPPORT_HOLD, goal), (kind == SUPPORT_MOVE, b)):
                 some = np.flatnonzero(which)
-                backers[some, place[some]] += 1
-        return comes, backers, is_open
+                backers[some, province[some]] += 1
+        return Earlier(comes, backers, waits)
 
 
 def spread(near: np.ndarray) -> np.ndarray:
