@@ -98,7 +98,10 @@ class Anchor:
         powers, provinces = terrain.powers, terrain.provinces
         flags = view.features[:, : -vector.CLOCK].reshape(len(view), terrain.locations, -1).astype(float)
         clock = view.features[:, -vector.CLOCK :]
-        whose = flags[..., vector.POWER : vector.POWER + powers]
+        whose = flags[..., vector.POWER : vector.POWER + powers].copy()
+        left = flags[..., vector.DISLODGED] > 0  # beside who stands there; an own one is among the units to order
+        whose[left & (view.units[:, :, None] == np.arange(terrain.locations)).any(1), 0] = 0.0
+        whose[left & (whose[..., 0] > 0), 1:] = 0.0
         armies, fleets = (flags[..., kind, None] * whose for kind in (vector.ARMY, vector.FLEET))
         reach = np.einsum("nlq,lp->nqp", armies[:, :provinces], self.army_reach)
         reach += np.einsum("nlq,lp->nqp", fleets, self.fleet_reach)
