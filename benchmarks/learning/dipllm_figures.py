@@ -2,7 +2,8 @@
 
 ``dipllm_duel`` and ``dipllm_duel20`` train the arms on the two maps and play them against each other; ``dipllm_duel``
 measures, too, how far policies can be exploited in positions whose plans can be counted, and what a decision costs.
-``dipllm_standard`` trains on the standard map, for two powers and for seven.
+``dipllm_standard`` trains on the standard map, for two powers and for seven. On all maps the student at temperature 0.3
+and the anchor play against scripts.
 
 All arms of a map and a seed learn from the same games, as they are collected by the same seed. A share is the points of
 400 matches, sides swapped; a drawn match is half a point.
@@ -322,9 +323,15 @@ def dipllm_figure(group: str, args: FigureArgs) -> None:
     runs = figures.train_entries(f"dipllm_{group}", GROUPS[group], METHODS, run_of, args)
     logs, folder = figures.read_logs(runs), args.figures
     figures.write_rows(folder / f"dipllm_{group}.csv", figures.curve_rows(logs, "map", "method"))
-    if group == "standard":
-        standard_figure(runs, args)
-        return
+    rows = script_rows(runs)
+    if group in PAIRS:
+        rows += arm_rows(group, runs, args)
+        draw_dipllm(group, folder)
+    figures.write_rows(folder / f"dipllm_{group}_results.csv", rows)
+
+
+def arm_rows(group: str, runs: Mapping[Any, Sequence[RunArgs]], args: FigureArgs) -> list[dict[str, Any]]:
+    """Results of the arms of a map against each other; on the small map how far they can be exploited, too."""
     rows, exploited = [], []
     sim = registry.make_batch(IDS[group], TRIALS, autoreset_mode="off")
     for seed in range(args.seeds):
@@ -336,34 +343,33 @@ def dipllm_figure(group: str, args: FigureArgs) -> None:
             times = {name: alone_us(arms, name) for name in ("teacher", "full:1")}
             print(f"one position at a time: {', '.join(f'{name} {us:.0f} us' for name, us in times.items())}")
     sim.close()
-    figures.write_rows(folder / f"dipllm_{group}_results.csv", rows)
     if exploited:
-        figures.write_rows(folder / "dipllm_exploited.csv", exploited)
+        figures.write_rows(args.figures / "dipllm_exploited.csv", exploited)
         print("\n".join(exploitation_lines(exploited)))
-    draw_dipllm(group, folder)
     print("\n".join(["", *mean_lines(rows, PAIRS[group])]))
+    return rows
 
 
-def standard_figure(runs: Mapping[Any, Sequence[RunArgs]], args: FigureArgs) -> None:
-    """Points of the student and of the anchor, one against all others, on the standard map."""
+def script_rows(runs: Mapping[Any, Sequence[RunArgs]]) -> list[dict[str, Any]]:
+    """Points of the student and of the anchor, one against all others, the anchor or a script."""
     rows = []
-    for (place, _), made in runs.items():
+    for (place, arm), made in runs.items():
+        if arm != "full":
+            continue
         game, _ = registry.make_game(IDS[place])
         anchors: dict[str, Any] = {team: dipllm.anchor_player(game, team) for team in game.teams}
+        players: list[tuple[str, int | str, dict[str, Any]]] = [("anchor", "", anchors)]
         for run in made:
-            weights = run.folder / WEIGHTS
-            players: dict[str, Any] = {"student": {t: dipllm.load_policy(weights, game, t) for t in game.teams}}
-            players |= {"anchor": anchors} if run.seed == 0 else {}
-            for name, one in players.items():
-                for other in ("anchor", *SCRIPTS):
-                    others = anchors if other == "anchor" else dict.fromkeys(game.teams, other)
-                    points = one_against_others(IDS[place], {}, one, others, MATCHES, EVALUATION_RUN)
-                    row = {"map": place, "seed": run.seed, "one": name, "other": other, "score": float(points.mean())}
-                    rows.append({**row, "half": 1.96 * float(points.std()) / len(points) ** 0.5})
-                    print(
-                        "{map:16s}{seed:2d}  {one:8s} against {other:16s} {score:.3f} +- {half:.3f}".format(**rows[-1])
-                    )
-    figures.write_rows(args.figures / "dipllm_standard_results.csv", rows)
+            learnt: dict[str, Any] = {t: dipllm.load_policy(run.folder / WEIGHTS, game, t) for t in game.teams}
+            players.append(("student", run.seed, learnt))
+        for (name, seed, one), other in product(players, ("anchor", *SCRIPTS)):
+            others = anchors if other == "anchor" else dict.fromkeys(game.teams, other)
+            points = one_against_others(IDS[place], {}, one, others, MATCHES, EVALUATION_RUN)
+            row = {"map": place, "seed": seed, "one": name, "other": other, "score": float(points.mean())}
+            rows.append({**row, "half": 1.96 * float(points.std()) / len(points) ** 0.5})
+            text = "{map:16s}{seed!s:2s}  {one:8s} against {other:16s} {score:.3f} +- {half:.3f}"
+            print(text.format(**rows[-1]), flush=True)
+    return rows
 
 
 def draw_dipllm(group: str, folder: Path) -> None:
