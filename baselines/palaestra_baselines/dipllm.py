@@ -166,8 +166,9 @@ class Teacher:
 
     def __init__(self, args: Args, value: ValueNetwork) -> None:
         """Makes the lanes of the search."""
-        self.args, sim = args, make_lanes(args, TRIALS)
-        self.terrain = Terrain(sim.game)
+        powers = len(make_game(args).teams)
+        sim = make_lanes(args, TRIALS if powers == 2 else args.games * args.plans)
+        self.args, self.terrain = args, Terrain(sim.game)
         self.anchor, self.results = Anchor(self.terrain), Results(self.terrain, sim, value)
 
     def search(

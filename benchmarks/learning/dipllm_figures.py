@@ -231,22 +231,19 @@ def pair_rows(place: str, seed: int, arms: Arms, pairs: Sequence[Pair]) -> list[
 
 def alone_us(arms: Arms, name: str, positions: int = 64) -> float:
     """Processor time of a decision that is made for one position at a time, in microseconds."""
-    sim, player, rng = arms.results.sim, arms.player(name), np.random.default_rng(8)
-    records, views = opening(arms)
+    sims = [registry.make_batch(IDS["duel"], lanes, autoreset_mode="off") for lanes in (1, arms.search.plans**2)]
+    sims[0].reset(seed=0)
+    views, rng, together = views_of(arms.terrain, sims[0]), np.random.default_rng(8), arms.results
+    arms.results = Results(arms.terrain, sims[1], together.value)  # no more lanes than one search fills
+    player = arms.player(name)
     began_s = time.process_time()
     for _ in range(positions):
-        player(records, views, 0, rng)
-    del sim
-    return 1e6 * (time.process_time() - began_s) / positions
-
-
-def opening(arms: Arms) -> tuple[np.ndarray, list[View]]:
-    """The first position."""
-    sim = registry.make_batch(IDS["duel"], 1, autoreset_mode="off")
-    sim.reset(seed=0)
-    found = sim.states.copy(), views_of(arms.terrain, sim)
-    sim.close()
-    return found
+        player(sims[0].states, views, 0, rng)
+    spent_s = time.process_time() - began_s
+    arms.results = together
+    for sim in sims:
+        sim.close()
+    return 1e6 * spent_s / positions
 
 
 # --------------------------------------------------------------------------------------------------------- exploitation

@@ -62,33 +62,34 @@ class Results:
         """Keeps the lanes."""
         self.terrain, self.sim, self.value = terrain, sim, value
 
-    def after(self, records: np.ndarray, plans: np.ndarray) -> np.ndarray:
-        """What all powers expect after one phase, float64 ``[M, Q]``.
+    def after(self, records: np.ndarray, plans: np.ndarray, powers: Sequence[int]) -> np.ndarray:
+        """What some powers expect after one phase, float64 ``[M, len(powers)]``.
 
         Args:
             records: Match records ``[M]``.
             plans: Of all powers, int64 ``[M, Q, S]``.
+            powers: Who expects; both where the game is zero-sum.
         """
         lanes = self.sim.num_envs
-        values = np.zeros((len(records), self.terrain.powers))
+        values = np.zeros((len(records), len(powers)))
         for first in range(0, len(records), lanes):
             some = slice(first, min(first + lanes, len(records)))
             count = some.stop - some.start
-            states = np.resize(records[some], lanes)  # lanes that are left over play what others do
-            self.sim.load_states(states, outputs=False)
+            self.sim.load_states(np.resize(records[some], lanes), outputs=False)  # lanes left over play some again
             actions: Any = self.sim.actions
             actions[:count], actions[count:] = plans[some], plans[first]
             self.sim.step(outputs=False)
-            values[some] = self._worth(count)
+            values[some] = self._expected(count, powers)
         return values
 
-    def _worth(self, count: int) -> np.ndarray:
+    def _expected(self, count: int, powers: Sequence[int]) -> np.ndarray:
         states, terrain = self.sim.states[:count], self.terrain
-        told = [self.value.values(features_of(terrain, states, power)) for power in range(terrain.powers)]
+        told = [self.value.values(features_of(terrain, states, power)) for power in powers]
         expected = np.stack(told, axis=1).astype(np.float64)
         if terrain.game.zero_sum:
             expected = (expected - expected[:, ::-1]) / 2.0
-        return np.where(self.sim.terminated[:count, None], self.sim.rewards[:count], expected)
+        rewards = self.sim.rewards[:count][:, list(powers)]
+        return np.where(self.sim.terminated[:count, None], rewards, expected)
 
 
 def payoffs(results: Results, records: np.ndarray, plans: Sequence[np.ndarray]) -> np.ndarray:
@@ -102,7 +103,7 @@ def payoffs(results: Results, records: np.ndarray, plans: Sequence[np.ndarray]) 
     (n, i, _), j = plans[0].shape, plans[1].shape[1]
     first = np.repeat(plans[0], j, axis=1).reshape(n * i * j, -1)
     second = np.tile(plans[1], (1, i, 1)).reshape(n * i * j, -1)
-    return results.after(np.repeat(records, i * j), np.stack([first, second], axis=1)).reshape(n, i, j, 2)
+    return results.after(np.repeat(records, i * j), np.stack([first, second], axis=1), (0, 1)).reshape(n, i, j, 2)
 
 
 def pikl_hedge(
@@ -178,17 +179,15 @@ def sampled_hedge(
     everyone = np.stack(plans, axis=1)
     sums, means = np.zeros((n, powers, k)), np.zeros((n, powers, k))
     policies = np.full((n, powers, k), 1.0 / k)
-    lanes = np.arange(n)
     for t in range(1, search.rounds + 1):
         means += policies / search.rounds
         draws = (policies.cumsum(-1)[..., :-1] <= rng.random((n, powers, 1))).sum(-1)
         joint = np.take_along_axis(everyone, draws[..., None, None], 2)[:, :, 0]
-        trials = np.repeat(np.repeat(joint[:, None, None], powers, 1), k, 2)  # [N, deviator, plan, Q, S]
         for power in range(powers):
-            trials[:, power, :, power] = plans[power]
-        told = results.after(np.repeat(records, powers * k), trials.reshape(n * powers * k, powers, -1))
-        told = told.reshape(n, powers, k, powers)
-        sums += told[lanes[:, None], np.arange(powers)[None], :, np.arange(powers)[None]]
+            trials = np.repeat(joint[:, None], k, 1)
+            trials[:, :, power] = plans[power]
+            told = results.after(np.repeat(records, k), trials.reshape(n * k, powers, -1), (power,))
+            sums[:, power] += told.reshape(n, k)
         scale = search.anchor_weight + 1.0 / (search.hedge_step * t)
         policies = softmax(sums / t / scale)
     return [means[:, power] for power in range(powers)]
