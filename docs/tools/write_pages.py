@@ -314,6 +314,23 @@ def messages_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def orders_table(root: Path) -> str:
+    """Table of the points of policies of joint orders, by map, from the results of ``learn.py dipllm``."""
+    pairs = _grouped(_rows(root, "dipllm_*_results.csv"), "one", "other")
+    if not pairs:
+        return "No results yet."
+    maps = ("duel", "duel20", "france_austria", "standard")
+    lines = [f"| one | other | {' | '.join(maps)} |", "|---" * (len(maps) + 2) + "|"]
+    for pair, rows in pairs.items():
+        cells = []
+        for place in maps:
+            scores = [float(row["score"]) for row in rows if row["map"] == place]
+            each = f" ({', '.join(f'{score:.2f}' for score in scores)})" if len(scores) > 1 else ""
+            cells.append(f"{sum(scores) / len(scores):.3f}{each}" if scores else "")
+        lines.append(f"| {' | '.join([*pair, *cells])} |")
+    return "\n".join(lines)
+
+
 def example(root: Path) -> str:
     """The rules of `EXAMPLE` as a code block: the file without double blank lines and what it does when it is run."""
     rules = (root / EXAMPLE).read_text(encoding="utf-8").partition("\nif __name__")[0]
@@ -409,6 +426,7 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "duel": lambda: duel_table(root),
         "pursuit": lambda: pursuit_table(root),
         "messages": lambda: messages_table(root),
+        "orders": lambda: orders_table(root),
         "robots": lambda: robots_table(root, "seqwm_tasks"),
         "modes": lambda: robots_table(root, "seqwm_modes"),
         "copy": lambda: copy_table(root),
