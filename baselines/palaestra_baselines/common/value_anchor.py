@@ -27,7 +27,7 @@ from palaestra.games.concert.concert_orders import (
     SUPPORT_HOLD,
     SUPPORT_MOVE,
 )
-from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES
+from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, RETREATS
 from palaestra.games.concert.concert_values import STEPS, WEIGHTS
 from palaestra_baselines.common.joint_orders import Terrain, View
 
@@ -82,7 +82,7 @@ class Anchor:
         powers, provinces = terrain.powers, terrain.provinces
         flags = view.features[:, : -vector.CLOCK].reshape(len(view), terrain.locations, -1).astype(float)
         clock = view.features[:, -vector.CLOCK :]
-        whose = flags[..., vector.POWER : vector.POWER + powers]
+        whose = self.standing(view, flags)
         armies, fleets = (flags[..., kind, None] * whose for kind in (vector.ARMY, vector.FLEET))
         reach = np.einsum("nlq,lp->nqp", armies[:, :provinces], self.army_reach)
         reach += np.einsum("nlq,lp->nqp", fleets, self.fleet_reach)
@@ -101,6 +101,25 @@ class Anchor:
         chance = np.where((view.phase == MOVES)[:, None], chance, 1.0)[:, self.province]
         value = np.where(flags[..., vector.FLEET] > 0, fleet, army)
         return Known(view, (army * chance) ** POWER, (fleet * chance) ** POWER, value, rivals, units[..., 0])
+
+    def standing(self, view: View, flags: np.ndarray) -> np.ndarray:
+        """Whose units stand where, ``[N, L, Q]``, without those dislodged.
+
+        A location shows the powers of both. The own dislodged units are those that are ordered; where two others meet,
+        both count.
+
+        Args:
+            view: The positions.
+            flags: Numbers of the locations, ``[N, L, columns]``.
+        """
+        whose = flags[..., vector.POWER : vector.POWER + self.terrain.powers].copy()
+        if (view.phase == RETREATS).any():
+            is_left = flags[..., vector.DISLODGED] > 0
+            goes = (view.units[:, :, None] == np.arange(self.terrain.locations)).any(1) & is_left
+            whose[goes, 0] = 0.0
+            stays = is_left & (whose[..., 0] > 0)
+            whose[..., 1:] *= ~stays[..., None]
+        return whose
 
     # ---------------------------------------------------------------------------------------------------------- orders
 
