@@ -212,7 +212,7 @@ def test_values_of_places_are_those_of_the_script(positions: Positions):
             for p in np.flatnonzero(record.unit):
                 place = location_of(world, record.unit[p], p)
                 worth = values.value_at(record.unit[p], place, scratch)
-                assert known.value[n, at[place]] == pytest.approx(worth, rel=1e-9)
+                assert known.value[n, at[p]] == pytest.approx(worth, rel=1e-9)
 
 
 def test_conditionals_are_nine_tenths_the_choices_of_the_script_and_a_tenth_uniform(positions: Positions):

@@ -45,7 +45,7 @@ class Known(NamedTuple):
     Attributes:
         view: The positions.
         army, fleet: Weight of each location for an army and for a fleet, ``[N, L]``.
-        value: Value of the location for the unit that stands there, ``[N, L]``.
+        value: Value of each province for the unit that stands there, ``[N, P]``.
         rivals: Most units of one other power that reach each province, ``[N, P]``.
         own: Whether an own unit is in each province, ``[N, P]``.
     """
@@ -99,7 +99,9 @@ class Anchor:
         against = rivals + units[..., 1:].any(-1)
         chance = np.divide(reach[:, 0], reach[:, 0] + against, out=np.zeros_like(rivals), where=reach[:, 0] > 0)
         chance = np.where((view.phase == MOVES)[:, None], chance, 1.0)[:, self.province]
-        value = np.where(flags[..., vector.FLEET] > 0, fleet, army)
+        value = army[:, :provinces].copy()
+        rows, at = np.nonzero(flags[..., vector.FLEET])
+        value[rows, self.province[at]] = fleet[rows, at]
         return Known(view, (army * chance) ** POWER, (fleet * chance) ** POWER, value, rivals, units[..., 0])
 
     def standing(self, view: View, flags: np.ndarray) -> np.ndarray:
@@ -163,7 +165,7 @@ class Anchor:
         builds = ((kinds == BUILD_ARMY) | (kinds == BUILD_FLEET)) & (comes[line, goal] < 0)
         weights[moves | builds] = worth[moves | builds]
         removes = (kinds == REMOVE) & (comes[line, goal] < 0)
-        weights[removes] = np.maximum(known.value[rows[:, None], places], SMALLEST)[removes] ** -POWER
+        weights[removes] = np.maximum(known.value[rows[:, None], goal], SMALLEST)[removes] ** -POWER
         if (phase == MOVES).any():
             here = np.maximum(at, 0)
             stays = np.where(is_fleet, known.fleet[rows, here], known.army[rows, here])
