@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,8 +46,8 @@ class Tables:
     def __init__(self, values: np.ndarray, lanes: int = 64) -> None:
         self.values, self.sim = values, SimpleNamespace(num_envs=lanes)
 
-    def after(self, records: np.ndarray, plans: np.ndarray) -> np.ndarray:
-        return self.values[(np.asarray(records), *plans[:, :, 0].T)]
+    def after(self, records: np.ndarray, plans: np.ndarray, powers: Sequence[int]) -> np.ndarray:
+        return self.values[(np.asarray(records), *plans[:, :, 0].T)][:, list(powers)]
 
 
 def numbered(count: int, powers: int, positions: int = 1) -> list[np.ndarray]:
@@ -192,7 +193,7 @@ def test_results_are_the_rewards_at_the_end_and_half_the_difference_of_values_be
     few, one = (make_batch(DUEL, n, autoreset_mode="off", compiled=False, last_year=4) for n in (4, 1))
     few.reset(seed=9)
     one.reset(seed=9)
-    found = Results(terrain, few, Sums()).after(records, plans)
+    found = Results(terrain, few, Sums()).after(records, plans, (0, 1))
     ended = []
     for n in range(len(some)):
         one.load_states(records[n : n + 1])

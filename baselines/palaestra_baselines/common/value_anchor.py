@@ -46,7 +46,7 @@ class Known(NamedTuple):
         view: The positions.
         army, fleet: Weight of each location for an army and for a fleet, float64 ``[N, L]``.
         port: Weight of each province for a fleet at its best location, float64 ``[N, P]``.
-        value: Value of each location for the unit there, float64 ``[N, L]``.
+        value: Value of each province for the unit there, float64 ``[N, P]``.
         sails: Whether the unit at each location is a fleet, bool ``[N, L]``.
         rivals: Most units of one other power that reach each province, ``[N, P]``.
         own: Whether an own unit is in each province, bool ``[N, P]``.
@@ -119,7 +119,9 @@ class Anchor:
         chance = np.divide(reach[:, 0], reach[:, 0] + against, out=np.zeros_like(rivals), where=reach[:, 0] > 0)
         chance = np.where((view.phase == MOVES)[:, None], chance, 1.0)[:, self.province]
         sails = flags[..., vector.FLEET] > 0
-        value, by_fleet = np.where(sails, fleet, army), (fleet * chance) ** POWER
+        value, by_fleet = army[:, :provinces].copy(), (fleet * chance) ** POWER
+        rows, at = np.nonzero(sails)
+        value[rows, self.province[at]] = fleet[rows, at]
         port = np.zeros((len(view), provinces))
         np.maximum.at(port.T, self.province, by_fleet.T)
         return Known(view, (army * chance) ** POWER, by_fleet, port, value, sails, rivals, units[..., 0])
@@ -156,7 +158,7 @@ class Anchor:
             HOLD: (moves, own[each, at[:, None]]),
             BUILD_ARMY: (is_new, known.army[line, place]),
             BUILD_FLEET: (is_new, known.fleet[line, place]),
-            REMOVE: (is_new, np.maximum(known.value[line, place], SMALLEST) ** -POWER),
+            REMOVE: (is_new, np.maximum(known.value[line, goal], SMALLEST) ** -POWER),
         }
         told = [((kind == number) & fits, weight) for number, (fits, weight) in weights.items()]
         return np.select(*zip(*told, (helps, ashore[each, supported]), strict=True), 0.0)  # type: ignore[arg-type]
