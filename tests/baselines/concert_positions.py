@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from palaestra import make_batch
+from palaestra.core.compile.linker import record_view
 from palaestra.core.run.simulation import Simulation
-from palaestra_baselines.common.joint_orders import Terrain, View, draw_plans, view_of
+from palaestra.games.concert.concert_map import SEA
+from palaestra.games.concert.concert_orders import unit_at
+from palaestra.games.concert.concert_phases import ADJUSTMENTS, RETREATS, write_acting
+from palaestra_baselines.common.joint_orders import Terrain, View, draw_plans, power_of, view_of
 from palaestra_baselines.common.pikl import views_of
 from palaestra_baselines.common.value_anchor import Anchor
 
 DUEL = "palaestra/ConcertDuel-v0"
-SHORT = {"lanes": 5, "seed": 1, "compiled": False, "last_year": 4}
+SHORT: dict[str, Any] = {"lanes": 5, "seed": 1, "compiled": False, "last_year": 3}
 """A few short matches with all phases, whose rules run as plain Python."""
 
 
@@ -56,11 +60,28 @@ class Positions:
     ends: np.ndarray
 
 
+def place_rare_positions(sim: Simulation, terrain: Terrain) -> None:
+    """Lets the first lane begin with units to remove, and the second with units to retreat, of the first two powers."""
+    records, world = sim.states[:2].copy(), terrain.map
+    removing, retreating = record_view(records)
+    land = world.ground != SEA
+    for power in (0, 1):
+        removing.unit[np.flatnonzero((removing.unit == 0) & land)[[0, -1][power]]] = unit_at(world, power, False, 0)
+        place = np.flatnonzero((power_of(retreating.unit) == power) & land)[0]
+        retreating.dislodged[place] = retreating.unit[place]
+        retreating.unit[place] = unit_at(world, 1 - power, False, place)
+    for record, phase in ((removing, ADJUSTMENTS), (retreating, RETREATS)):
+        record.phase, record.season = phase, 1
+        write_acting(record, world)
+    sim.load_states(records, np.arange(sim.num_envs) < 2)
+
+
 def play(sim: Simulation, seed: int) -> Iterator[np.ndarray]:
     """Plays matches to their end; gives the numbers of the lanes that still play, before each phase."""
     terrain, rng = Terrain(sim.game), np.random.default_rng(seed)
     anchor, at_random = Anchor(terrain), np.arange(sim.num_envs) % 2 == 1
     sim.reset(seed=seed)
+    place_rare_positions(sim, terrain)
     while not sim.terminated.all():
         yield np.flatnonzero(~sim.terminated)
         actions: Any = sim.actions

@@ -45,7 +45,14 @@ from palaestra_baselines.common.value_anchor import Anchor
 from palaestra_baselines.dipllm import Args, Data, Learner, Samples, Teacher, anchor_player, load_policy
 
 TINY: dict[str, Any] = {
-    **{"options": ("last_year=4",), "games": 4, "plans": 3, "rounds": 10, "hidden": (8, 8), "batch_size": 16},
+    **{
+        "options": (f"last_year={SHORT['last_year']}",),
+        "games": 4,
+        "plans": 3,
+        "rounds": 10,
+        "hidden": (8, 8),
+        "batch_size": 16,
+    },
     **{"total_steps": 96, "evaluations": 3, "matches": 4, "quiet": True},
 }
 KINDS: dict[str, dict[str, Any]] = {
@@ -197,10 +204,12 @@ def taught(view: View, count: int) -> tuple[Samples, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "steps"),
-    [("full", 4, 250), ("joint", 4, 250), pytest.param("full", 8, 1500, marks=pytest.mark.check)],
+    ("kind", "count", "steps", "most"),
+    [("full", 4, 250, 0.03), ("joint", 4, 250, 0.03), pytest.param("full", 8, 1500, 0.015, marks=pytest.mark.check)],
 )
-def test_a_student_learns_the_weights_of_the_plans(kind: str, count: int, steps: int, terrain: Terrain, view: View):
+def test_a_student_learns_the_weights_of_the_plans(
+    kind: str, count: int, steps: int, most: float, terrain: Terrain, view: View
+):
     samples, weights = taught(view, count)
     args = Args(**{**TINY, **KINDS[kind], "batch_size": 128, "hidden": (16,), "learning_rate": (0.02, 0.0)})
     learner = Learner(args, terrain, samples)
@@ -211,7 +220,7 @@ def test_a_student_learns_the_weights_of_the_plans(kind: str, count: int, steps:
     else:
         order = [(learner.network.plans.numpy() == plan).all(1).argmax() for plan in samples.plans[0]]
         found = learner.network(samples.view)[0].softmax(-1).detach().numpy()[0, order]
-    np.testing.assert_allclose(found, weights, atol=0.02)
+    np.testing.assert_allclose(found, weights, atol=most)
 
 
 def test_the_learning_rate_falls_from_its_first_to_its_last_number(terrain: Terrain, view: View):
@@ -237,7 +246,7 @@ def data_of(rows: np.ndarray) -> tuple[Data, list[View]]:
 
 @pytest.mark.parametrize("kind", ["full", "clone", "reversed"])
 def test_samples_are_the_choices_of_all_powers_with_the_weights_of_their_plans(kind: str, interpreted: None):
-    rows = np.array([0, 9, 22, 38])
+    rows = np.array([0, 8, 16, 24])
     data, views = data_of(rows)
     samples = dipllm.samples_of(Args(**{**TINY, **KINDS[kind]}), data)
     expected, plans = join(views), np.concatenate([data.plans[:, 0], data.plans[:, 1]])
@@ -304,7 +313,7 @@ def test_powers_play_by_the_teacher_or_by_the_anchor(
 
 def test_the_teacher_weighs_drawn_plans_by_what_the_rules_and_the_value_say(terrain: Terrain, interpreted: None):
     positions = positions_of(DUEL, **SHORT)
-    rows = np.array([0, 21])
+    rows = np.array([0, 16])
     teacher = Teacher(Args(**{**TINY, "plans": 2}), ValueNetwork(terrain.features))
     views = [view.take(rows) for view in positions.views]
     plans, weights = teacher.search(positions.records[rows], views, np.random.default_rng(0))
@@ -334,16 +343,15 @@ def test_players_draw_legal_plans_from_what_their_power_sees(kind: str, terrain:
     for team in sim.game.teams:
         sim.set_opponent(team, PlanPlayer(game_terrain, team, source))
     sim.reset(seed=5)
-    for decision in itertools.count(1):
-        views = views_of(game_terrain, sim)
+    decision = 0
+    while not sim.terminated.all():
+        views, decision = views_of(game_terrain, sim), decision + 1
         sim.step()
         for number, team in enumerate(sim.game.teams):
             chance = Chance(sim.lane_seeds, np.full(1, float(decision)), 1, number)
             plans = source.draw(views[number], chance.uniforms(terrain.slots))
             np.testing.assert_array_equal(sim.team_view(team, "actions")[:, 0], plans)
         assert not sim.info["illegal"].any()
-        if sim.terminated.all():
-            break
     assert decision >= 4
     sim.close()
 
@@ -400,8 +408,9 @@ def test_players_of_plans_refuse_other_observations_and_single_orders(keywords: 
 
 
 def test_points_of_one_power_are_what_the_others_lose(interpreted: None):
-    players = [dict.fromkeys(("blue", "red"), name) for name in ("province_value", "hold")]
-    one, other = (one_against_others(DUEL, {"last_year": 2}, *pair, 2, 7) for pair in (players, players[::-1]))
+    value, hold = (dict.fromkeys(registry.make_game(DUEL)[0].teams, name) for name in ("province_value", "hold"))
+    one = one_against_others(DUEL, {"last_year": 2}, value, hold, 2, 7)
+    other = one_against_others(DUEL, {"last_year": 2}, hold, value, 2, 7)
     assert (one > 0.5).all()
     np.testing.assert_array_equal(one[:1], 1.0 - other[1:])
     np.testing.assert_array_equal(one[1:], 1.0 - other[:1])
@@ -410,8 +419,8 @@ def test_points_of_one_power_are_what_the_others_lose(interpreted: None):
 @pytest.mark.check
 def test_the_share_of_one_of_seven_powers_is_its_points(interpreted: None):
     teams = registry.make_game("palaestra/Concert-v0")[0].teams
-    players = [dict.fromkeys(teams, name) for name in ("province_value", "hold")]
-    points = one_against_others("palaestra/Concert-v0", {"last_year": 1902}, *players, 7, 0)
+    value, hold = (dict.fromkeys(teams, name) for name in ("province_value", "hold"))
+    points = one_against_others("palaestra/Concert-v0", {"last_year": 1902}, value, hold, 7, 0)
     assert points.shape == (7,)
     assert points.mean() > 1 / 7
 
@@ -518,7 +527,7 @@ def test_runs_of_all_students_are_resumed_to_the_bit_and_differ_by_seed(kind: st
     other = dipllm.train(dataclasses.replace(args, seed=1, directory=tmp_path / "other"))
     assert whole.log[-1]["loss"] != other.log[-1]["loss"]
     player = Playing(functools.partial(load_policy, whole.weights))
-    table = evaluate(DUEL, player, "random", matches=4, last_year=4)
+    table = evaluate(DUEL, player, "random", matches=4, last_year=3)
     assert set(table.sides) == {"blue", "red"}
 
 

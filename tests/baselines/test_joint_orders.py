@@ -11,10 +11,11 @@ pytest.importorskip("torch")
 
 from baselines.concert_positions import DUEL, SHORT, Positions, Uniform, positions_of
 
-from palaestra import registry
+from palaestra import make_batch
 from palaestra.core.compile.linker import record_view
 from palaestra.games.concert import concert_drafts as drafts
 from palaestra.games.concert import concert_values as values
+from palaestra.games.concert import concert_vector as vector
 from palaestra.games.concert.concert_orders import (
     BUILD_ARMY,
     BUILD_FLEET,
@@ -30,11 +31,13 @@ from palaestra.games.concert.concert_orders import (
     own_number,
 )
 from palaestra.games.concert.concert_phases import ADJUSTMENTS, MOVES, RETREATS, asks
+from palaestra.registry import make_game
 from palaestra_baselines.common.joint_orders import (
     Terrain,
     View,
     draw_plans,
     drawn,
+    features_of,
     has_choice,
     join,
     log_probabilities,
@@ -88,6 +91,23 @@ def test_features_are_the_numbers_of_observation_vector_for_all_powers(positions
         np.testing.assert_array_equal(view.features, positions.vectors[:, power])
 
 
+def test_builds_are_as_many_as_home_centres_are_free():
+    sim = make_batch(DUEL, 1, compiled=False, observation="vector")
+    sim.reset(seed=0)
+    terrain, records = Terrain(make_game(DUEL)[0]), sim.states.copy()
+    units = records["unit"][0]
+    first, second = np.flatnonzero(power_of(units) == 0)[:2]
+    units[first], units[second] = 0, units[power_of(units) == 1][0]
+    records["phase"], records["season"] = ADJUSTMENTS, 1
+    sim.load_states(records)
+    seen: Any = sim.observations
+    sim.close()
+    for power, builds in enumerate((1, 0)):
+        features = features_of(terrain, records, power)
+        assert features[0, -vector.CLOCK + vector.BUILDS] == builds / terrain.slots
+        np.testing.assert_array_equal(features, seen[:, power])
+
+
 def test_records_that_show_an_observation_give_the_same_view(positions: Positions):
     terrain = positions.terrain
     for power, view in enumerate(positions.views):
@@ -124,9 +144,9 @@ def test_joined_views_keep_their_positions_and_lists():
 
 def test_games_without_joint_orders_are_refused():
     with pytest.raises(ValueError, match="joint orders are those of Concert"):
-        Terrain(registry.make_game("palaestra/TeamTag-v0")[0])
+        Terrain(make_game("palaestra/TeamTag-v0")[0])
     with pytest.raises(ValueError, match='ConcertDuel: joint orders need decisions="phase"'):
-        Terrain(registry.make_game(DUEL, decisions="unit")[0])
+        Terrain(make_game(DUEL, decisions="unit")[0])
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
@@ -201,7 +221,7 @@ def test_values_of_places_are_those_of_the_script(positions: Positions):
     for power, view in enumerate(positions.views):
         known, at = Anchor(terrain).prepare(view), terrain.view(power)
         for n in some_of(positions, power, 40):
-            record = record_view(positions.records)[n]
+            record: Any = record_view(positions.records)[n]
             scratch = draft(terrain, record, power)
             chances = [drafts.chance(record, world, power, p, scratch) for p in range(terrain.provinces)]
             chance = np.array(chances if view.phase[n] == MOVES else np.ones(terrain.provinces))[world.province_of]
@@ -296,6 +316,6 @@ def weight(world: Any, s: Any, power: int, p: int, number: int, scratch: Any) ->
         return 0.0 if is_taken else worth(unit, a)
     helps = {SUPPORT_HOLD: scratch.comes[goal] == goal, SUPPORT_MOVE: scratch.comes[goal] == a and a != goal}
     if helps.get(kind, False) and drafts.needs_support(s, world, goal, scratch):
-        coasts = np.flatnonzero(world.province_of == goal) if is_fleet(unit) else [goal]
+        coasts = np.flatnonzero(world.province_of == goal).tolist() if is_fleet(unit) else [int(goal)]
         return max(worth(unit, place) for place in coasts)
     return 0.0

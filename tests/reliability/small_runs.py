@@ -89,6 +89,17 @@ OF_LEAGUES = {
     "matches": 4,
     "draw": "pfsp",
 }
+OF_PLANS = {
+    "options": ("last_year=3",),
+    "games": 8,
+    "plans": 3,
+    "rounds": 20,
+    "hidden": (16, 16),
+    "batch_size": 32,
+    "total_steps": 9600,
+    "evaluations": 6,
+    "matches": 8,
+}
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
     "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
@@ -109,6 +120,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "pid": {"flights": 2, "horizon": 60},
     "ppo_tracking": FLIGHTS,
     "ucav_hierarchy": OF_LEAGUES,
+    "dipllm": OF_PLANS,
+    "dipllm joint": {**OF_PLANS, "student": "joint"},
 }
 """Settings by name; its first word is the method."""
 LEARNERS = ("unmas", "arac", "qmix", "vdn", "mappo")
