@@ -4,7 +4,8 @@
 A student to show `palaestra_baselines.dipllm` with, in minutes and without a download::
 
     python benchmarks/learning/tiny_text_model.py runs/tiny_text
-    python -m palaestra_baselines.dipllm --model runs/tiny_text --games 100 --batch-size 64 --total-steps 100000
+    python -m palaestra_baselines.dipllm --model runs/tiny_text --games 200 --total-steps 60000 --evaluations 3 \\
+        --batch-size 32 --learning-rate 3e-3 1e-5 --max-gradient-norm 1 --matches 100
 
 Needs transformers: ``pip install "palaestra[text]"``.
 """
