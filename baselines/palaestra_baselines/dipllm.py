@@ -23,6 +23,10 @@ its plans at ``--temperature``: scores are divided by it::
     python -m palaestra_baselines.dipllm
     python -m palaestra_baselines.dipllm --env-id palaestra/ConcertDuel-20-v0 --games 100
 
+``--model FOLDER`` trains a causal language model of Hugging Face instead of the network
+(`palaestra_baselines.common.joint_text` says how it reads and what the paper does not give); its policy file plays the
+model in the folder beside it.
+
 The log has two figures: the loss, and the score against the anchor (a drawn match is half a point).
 """
 
@@ -52,6 +56,8 @@ from palaestra_baselines.common.joint_networks import (
 )
 from palaestra_baselines.common.joint_orders import Terrain, View, draw_plans, drawn, has_choice, join
 from palaestra_baselines.common.joint_players import Classified, OneByOne, PlanPlayer, one_against_others
+from palaestra_baselines.common.joint_text import TextPlanPlayer, TextPolicy, text_views_of
+from palaestra_baselines.common.lm.hf_model import MODEL
 from palaestra_baselines.common.pikl import TRIALS, Results, Search, search_plans, views_of
 from palaestra_baselines.common.policy_file import policy_for, read_policy, save_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
@@ -77,6 +83,7 @@ class Args(RunArgs):
         env_id: A game of Concert; its decisions are all orders of a phase.
         options: Keywords of the game, ``name=value`` each.
         student: What learns: the factorised policy by the teacher, the same by the anchor, or a classifier of plans.
+        model: Folder of a causal model of Hugging Face and its tokenizer, to be trained instead of the network.
         unit_order: In which order of the units the orders are written.
         games: Games of the anchor from which the value learns, and as many to learn from.
         plans: K, that each power draws.
@@ -97,6 +104,7 @@ class Args(RunArgs):
     env_id: str = "palaestra/ConcertDuel-v0"
     options: tuple[str, ...] = ()
     student: Literal["full", "clone", "joint"] = "full"
+    model: str = ""
     unit_order: Literal["map", "reversed"] = "map"
     games: int = 500
     plans: int = 16
@@ -125,6 +133,8 @@ class Args(RunArgs):
             ValueError: One that cannot be; names the option.
         """
         super().check()
+        if self.student == "joint" and self.model:
+            raise ValueError("--model writes one order after another: --student joint is a network")
         if self.student == "joint" and self.unit_order == "reversed":
             raise ValueError("--unit-order is of factorised students: --student joint writes whole plans")
 
@@ -269,11 +279,11 @@ class Samples:
 def samples_of(args: Args, data: Data) -> Samples:
     """What the student learns from, of all powers alike."""
     sim = make_lanes(args, LANES)
-    terrain, views = Terrain(sim.game), []
+    terrain, views, look = Terrain(sim.game), [], text_views_of if args.model else views_of
     for first in range(0, len(data.records), LANES):
         some = data.records[first : first + LANES]
         sim.load_states(np.resize(some, LANES))
-        views.append([view.take(slice(len(some))) for view in views_of(terrain, sim)])
+        views.append([view.take(slice(len(some))) for view in look(terrain, sim)])
     sim.close()
     view = join([join(of_power) for of_power in zip(*views, strict=True)])
     plans, weights = (np.concatenate(list(x.swapaxes(0, 1))) for x in (data.plans, data.weights))
@@ -296,7 +306,9 @@ class Learner:
         self.args, self.terrain, self.samples, self.classes = args, terrain, samples, None
         self.rng = np.random.default_rng([args.seed, 5])
         self.network: Any
-        if args.student == "joint":
+        if args.model:
+            self.network = TextPolicy(args.model)
+        elif args.student == "joint":
             weights = np.diff(samples.shares, axis=1, prepend=0.0)
             plans, self.classes = heaviest_plans(samples.plans, weights, CLASSES)
             self.network = PlanClassifier(terrain, plans, args.hidden)
@@ -310,7 +322,9 @@ class Learner:
         rows = self.rng.integers(len(samples.view), size=args.batch_size)
         plan = drawn(samples.shares[rows], self.rng.random(len(rows)))
         view = samples.view.take(rows)
-        if self.classes is None:
+        if args.model:
+            loss = self.network.loss(view, samples.plans[rows, plan])
+        elif self.classes is None:
             loss = plan_loss(self.network, view, samples.plans[rows, plan])
         else:
             loss = class_loss(self.network, view, self.classes[rows, plan])
@@ -368,7 +382,10 @@ def record(
 ) -> None:
     """Evaluates, and writes policy, curve and checkpoint."""
     path, game = args.folder / WEIGHTS, learner.terrain.game
-    arrays = {**arrays_of(learner.network), **{f"value.{k}": v for k, v in arrays_of(data.value).items()}}
+    if args.model:
+        learner.network.save(args.folder / MODEL)
+    own = {} if args.model else arrays_of(learner.network)  # the weights of a model are in the folder
+    arrays = {**own, **{f"value.{k}": v for k, v in arrays_of(data.value).items()}}
     facts = {"args": args.settings, **counts}
     save_policy(path, arrays, method=METHOD, env_id=args.env_id, **facts)
     players = {team: load_policy(path, game, team) for team in game.teams}
@@ -417,11 +434,17 @@ def load_policy(path: Path, game: Game, team: str) -> PlanPlayer:
     """The player of a power by a saved policy, see `PlanPlayer`.
 
     Raises:
-        FileError: It is not a saved policy, or was trained for another game or map.
+        FileError: It is not a saved policy, or was trained for another game or map, or plays a model of Hugging Face
+            that is not in the folder beside it.
+        ImportError: It plays such a model, and transformers is not installed.
     """
     with policy_for(path, game, team) as arrays:
         terrain = Terrain(game)
         notes = read_policy(path)[1]["args"]
+        if notes.get("model"):
+            policy = TextPolicy(path.parent / MODEL).requires_grad_(False)
+            policy.temperature = float(notes["temperature"])
+            return TextPlanPlayer(terrain, team, OneByOne(policy, notes["unit_order"] == "reversed"))
         network = network_of(arrays, terrain, notes)
         network.temperature = float(notes["temperature"])
         if isinstance(network, PlanClassifier):

@@ -38,7 +38,7 @@ from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.lm.base import load_base
-from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens
+from palaestra_baselines.common.lm.hf_model import MODEL, HFModel, TextTokens
 from palaestra_baselines.common.lm.losses import (
     Level,
     chosen,
@@ -67,8 +67,6 @@ from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, e
 from palaestra_baselines.common.training import Report, gradient_step
 
 METHOD = "grpo"
-MODEL = "model"
-"""Folder of the last weights of a model of Hugging Face, beside the policy file that plays it."""
 TURN_TOKENS = "turn_tokens"
 """All that such a policy file holds."""
 

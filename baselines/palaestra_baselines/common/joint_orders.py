@@ -137,12 +137,14 @@ class View:
         phase: int64 ``[N]``.
         units: Where the units stand that it orders, in the order of their lists, int64 ``[N, S]``; -1 for none.
         lists: Orders that it may give each, int16 ``[N, S, K]``, -1 beyond the list; ``[0]`` where none is asked for.
+        texts: For language models alone, objects ``[N, 1 + S]``, see `palaestra_baselines.common.joint_text`.
     """
 
     features: np.ndarray
     phase: np.ndarray
     units: np.ndarray
     lists: np.ndarray
+    texts: np.ndarray | None = None
 
     def __len__(self) -> int:
         """N."""
@@ -150,11 +152,13 @@ class View:
 
     def take(self, rows: Any) -> View:
         """Some of the positions."""
-        return View(self.features[rows], self.phase[rows], self.units[rows], self.lists[rows])
+        texts = None if self.texts is None else self.texts[rows]
+        return View(self.features[rows], self.phase[rows], self.units[rows], self.lists[rows], texts)
 
     def backwards(self) -> View:
         """The lists from the last to the first."""
-        return View(self.features, self.phase, self.units[:, ::-1], self.lists[:, ::-1])
+        texts = None if self.texts is None else np.concatenate([self.texts[:, :1], self.texts[:, :0:-1]], 1)
+        return View(self.features, self.phase, self.units[:, ::-1], self.lists[:, ::-1], texts)
 
 
 def join(views: Sequence[View]) -> View:
@@ -164,7 +168,8 @@ def join(views: Sequence[View]) -> View:
     features, phase, units = (
         np.concatenate([getattr(view, name) for view in views]) for name in ("features", "phase", "units")
     )
-    return View(features, phase, units, np.concatenate(lists))
+    texts = [view.texts for view in views if view.texts is not None]
+    return View(features, phase, units, np.concatenate(lists), np.concatenate(texts) if texts else None)
 
 
 def view_of(terrain: Terrain, records: np.ndarray, lists: np.ndarray, power: int) -> View:

@@ -79,13 +79,16 @@ class PlanPlayer:
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
         """Orders of the power, int64 ``[n, 1, S]``; see `palaestra.core.run.opponents.Opponent`."""
+        memory[:, 0] += 1.0
+        uniforms = Chance(seeds, memory[:, 0], 1, self.number).uniforms(self.terrain.slots)
+        return self.source.draw(self.look(observations, legal), uniforms)[:, None]
+
+    def look(self, observations: Any, legal: Any) -> View:
+        """The positions that are observed in n lanes."""
         told = observations["lane"] if isinstance(observations, dict) else observations[:, 0]
         masks = legal[self.role] if isinstance(legal, dict) else legal
         viewer = 0 if self.terrain.board.mirrored else self.number
-        view = view_of(self.terrain, records_of(self.terrain, told), masks[:, 0]["orders"], viewer)
-        memory[:, 0] += 1.0
-        uniforms = Chance(seeds, memory[:, 0], 1, self.number).uniforms(self.terrain.slots)
-        return self.source.draw(view, uniforms)[:, None]
+        return view_of(self.terrain, records_of(self.terrain, told), masks[:, 0]["orders"], viewer)
 
 
 def one_against_others(

@@ -27,6 +27,8 @@ from palaestra.games.search.turn_codec import TAGS
 from palaestra_baselines.common.lm.privileged import Privileged, told_text
 from palaestra_baselines.common.lm.tiny_model import NEVER, PAD, draw, last_tokens
 
+MODEL = "model"
+"""Folder of the last weights of a model, beside the policy file that plays it."""
 CLOSING_TAGS = tuple(closing for _, closing in TAGS.values())
 TAIL = 16
 """Tokens of the end of a turn that are searched for a closing tag."""
@@ -110,6 +112,35 @@ class HFModel:
         logits = self.network(**self._inputs(ids, 0), use_cache=False).logits
         return with_padding(logits[rows, last_tokens(ids)[rows, columns - 1], : self.size].float().log_softmax(-1))
 
+    def tree_log_probs(self, ids: torch.Tensor, parents: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        """Logarithms of the probabilities of tokens that follow those of trees, float32 ``[E]``.
+
+        A token of a tree sees the tokens on the path to it alone, so texts that begin alike share their beginning.
+
+        Args:
+            ids: int64 ``[B, T]``, tokens; each stands behind its parent.
+            parents: int64 ``[B, T]``, column of the token before each; -1 for the first ones, and for padding.
+            edges: int64 ``[3, E]``: row and column of a token, and the token that follows it.
+        """
+        sees = ancestors(parents)
+        unseen = torch.zeros(sees.shape).masked_fill(~sees, torch.finfo(torch.float32).min)
+        inputs = {"input_ids": (ids - 1).clamp(min=0), "attention_mask": unseen[:, None]}
+        logits = self.network(**inputs, position_ids=sees.sum(-1) - 1, use_cache=False).logits[..., : self.size].float()
+        rows, columns, tokens = edges
+        return logits[rows, columns, tokens - 1] - logits.logsumexp(-1)[rows, columns]
+
+    def reads_trees(self) -> bool:
+        """Whether `tree_log_probs` gives the probabilities of the same texts one by one; some models have no masks."""
+        path, columns = torch.tensor([[1, 3, 2]]), torch.tensor([[1, 2, 3, 2]])
+        tree = torch.tensor([[-1, 0, 0, 2]])
+        try:
+            with torch.no_grad():
+                alone = self.log_probs(path, torch.tensor([[False, True, True]]))[[0, 1], path[0, 1:]]
+                shared = self.tree_log_probs(columns, tree, torch.tensor([[0, 0], [0, 2], [3, 2]]))
+        except (TypeError, ValueError, RuntimeError):  # a state space model, say, refuses such a mask
+            return False
+        return torch.allclose(alone, shared, rtol=1e-4, atol=1e-5)
+
     def _inputs(self, ids: torch.Tensor, past: int) -> dict[str, torch.Tensor]:
         is_token = ids != PAD
         return {
@@ -117,6 +148,16 @@ class HFModel:
             "attention_mask": is_token.long(),
             "position_ids": (is_token.cumsum(1) - 1).clamp(min=0)[:, past:],
         }
+
+
+def ancestors(parents: torch.Tensor) -> torch.Tensor:
+    """Which tokens are on the path to which, itself among them, bool ``[B, T, T]``; see `HFModel.tree_log_probs`."""
+    rows, (lanes, length) = torch.arange(len(parents)), parents.shape
+    sees = torch.zeros(lanes, length + 1, length, dtype=torch.bool)  # the last one, -1, is that of no token
+    for column in range(length):
+        sees[:, column] = sees[rows, parents[:, column]]
+        sees[:, column, column] = True
+    return sees[:, :-1]
 
 
 def check_same_tokens(student: str | Path, teacher: str | Path) -> None:

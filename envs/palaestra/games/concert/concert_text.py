@@ -160,15 +160,23 @@ class ConcertCodec:
     def encode(self, view: AgentView) -> str:
         """The position, the last orders, and what the power may order."""
         position = position_of_view(self._board, view)
+        return "\n".join([*self._position_lines(view, position), *self._asked_lines(view, position)])
+
+    def position_text(self, view: AgentView) -> str:
+        """The first part of `encode`: the position and the last orders."""
+        return "\n".join(self._position_lines(view, position_of_view(self._board, view)))
+
+    def order_texts(self, view: AgentView) -> list[list[str]]:
+        """All orders of each list with a choice, in the order of the lists, as turns are written."""
+        reader = self._reader(view, position_of_view(self._board, view))
+        return [[reader.text_of(slot, number) for number in slot.ids] for slot in reader.slots]
+
+    def _position_lines(self, view: AgentView, position: Position) -> Iterator[str]:
+        """The position and the last orders."""
         power = self._names.powers[view.slot]
-        return "\n".join(
-            [
-                f"{heading(position)}. You are {power}. {self._world.solo} centres win.",
-                *position_lines(self._world, self._names, position),
-                *last_lines(self._world, self._names, position),
-                *self._asked_lines(view, position),
-            ]
-        )
+        yield f"{heading(position)}. You are {power}. {self._world.solo} centres win."
+        yield from position_lines(self._world, self._names, position)
+        yield from last_lines(self._world, self._names, position)
 
     def _asked_lines(self, view: AgentView, position: Position) -> Iterator[str]:
         """The orders that a power has to give, and its orders of this phase so far."""
