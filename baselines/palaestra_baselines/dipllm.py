@@ -60,6 +60,7 @@ from palaestra_baselines.common.joint_text import TextPlanPlayer, TextPolicy, te
 from palaestra_baselines.common.lm.hf_model import MODEL
 from palaestra_baselines.common.pikl import TRIALS, Results, Search, search_plans, views_of
 from palaestra_baselines.common.policy_file import policy_for, read_policy, save_policy
+from palaestra_baselines.common.rollout import RUN_BITS
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
 from palaestra_baselines.common.training import EVALUATION_SEED, Report, gradient_step, linear_schedule
 from palaestra_baselines.common.value_anchor import Anchor
@@ -202,7 +203,7 @@ def play_anchor(args: Args, seed: int, rng: np.random.Generator) -> tuple[np.nda
     terrain = Terrain(sim.game)
     anchor, features, lanes = Anchor(terrain), [], []
     rewards = np.zeros((args.games, terrain.powers), np.float32)
-    sim.reset(seed=seed)
+    sim.reset(seed=seed << RUN_BITS)
     while not sim.terminated.all():
         playing = np.flatnonzero(~sim.terminated)
         actions: Any = sim.actions
@@ -231,7 +232,7 @@ def play_taught(args: Args, teacher: Teacher, seed: int, rng: np.random.Generato
     sim, terrain = make_lanes(args, args.games), teacher.terrain
     records, plans, weights = [], [], []
     taught = rng.random((args.games, terrain.powers)) < TAUGHT
-    sim.reset(seed=seed)
+    sim.reset(seed=seed << RUN_BITS)
     while not sim.terminated.all():
         playing = np.flatnonzero(~sim.terminated)
         states, views = sim.states[playing], [view.take(playing) for view in views_of(terrain, sim)]
@@ -440,7 +441,10 @@ def load_policy(path: Path, game: Game, team: str) -> PlanPlayer:
     """
     with policy_for(path, game, team) as arrays:
         terrain = Terrain(game)
-        notes = read_policy(path)[1]["args"]
+        notes = read_policy(path)[1].get("args", {})
+        missing = [name for name in ("student", "unit_order", "hidden", "temperature") if name not in notes]
+        if missing:
+            raise ValueError(f"its metadata do not say {missing[0]!r}: train the policy again")
         if notes.get("model"):
             policy = TextPolicy(path.parent / MODEL).requires_grad_(False)
             policy.temperature = float(notes["temperature"])

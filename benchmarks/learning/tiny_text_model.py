@@ -1,10 +1,10 @@
 # pyright: reportMissingImports=false
-"""A folder with a tiny Llama of random weights and a tokenizer of words for the text of a Concert game.
+r"""A folder with a tiny Llama of random weights and a tokenizer of words for the text of a Concert game.
 
 A student to show `palaestra_baselines.dipllm` with, in minutes and without a download::
 
     python benchmarks/learning/tiny_text_model.py runs/tiny_text
-    python -m palaestra_baselines.dipllm --model runs/tiny_text --games 200 --total-steps 60000 --evaluations 3 \\
+    python -m palaestra_baselines.dipllm --model runs/tiny_text --games 200 --total-steps 60000 --evaluations 3 \
         --batch-size 32 --learning-rate 3e-3 1e-5 --max-gradient-norm 1 --matches 100
 
 Needs transformers: ``pip install "palaestra[text]"``.
