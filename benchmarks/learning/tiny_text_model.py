@@ -7,6 +7,10 @@ A student to show `palaestra_baselines.dipllm` with, in minutes and without a do
     python -m palaestra_baselines.dipllm --model runs/tiny_text --games 200 --total-steps 60000 --evaluations 3 \
         --batch-size 32 --learning-rate 3e-3 1e-5 --max-gradient-norm 1 --matches 100
 
+Measured once, 131,392 weights, ten minutes of one core: the loss of a batch falls from 15.6 to 3.5, the score against
+the anchor rises from 0 to 0.68 after 20,000 positions, 0.98 after 40,000 and 0.88 after 60,000 (100 matches each), and
+the last policy has 0.86 in 600 other matches. The anchor itself, sharpened to the same temperature, has 0.5.
+
 Needs transformers: ``pip install "palaestra[text]"``.
 """
 
