@@ -355,11 +355,11 @@ def train(args: Args) -> Report:
         if folder.is_finished:
             last = folder.rows[-1]
             return Report(args.folder / WEIGHTS, steps, int(last["updates"]), last["cpu_s"], folder.rows)
-        began_s = time.process_time()
+        began_s, game = time.process_time(), make_game(args)
+        anchor_player(game, next(iter(game.teams)))  # refuses games that it cannot play before any is played
         torch.manual_seed(args.seed)
         data = collect(args, folder) if folder.before is None else restored_data(args, folder)
-        terrain = Terrain(make_game(args))
-        learner = Learner(args, terrain, samples_of(args, data))
+        learner = Learner(args, Terrain(game), samples_of(args, data))
         if folder.before is not None:
             with folder.restoring():
                 learner.restore(folder.before)
