@@ -58,7 +58,7 @@ from palaestra_baselines.common.joint_orders import Terrain, View, draw_plans, d
 from palaestra_baselines.common.joint_players import Classified, OneByOne, PlanPlayer, one_against_others
 from palaestra_baselines.common.joint_text import TextPlanPlayer, TextPolicy, text_views_of
 from palaestra_baselines.common.lm.hf_model import MODEL
-from palaestra_baselines.common.pikl import TRIALS, Results, Search, search_plans, views_of
+from palaestra_baselines.common.pikl import TRIALS, Results, Search, is_over, search_plans, views_of
 from palaestra_baselines.common.policy_file import policy_for, read_policy, save_policy
 from palaestra_baselines.common.rollout import RUN_BITS
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
@@ -204,15 +204,15 @@ def play_anchor(args: Args, seed: int, rng: np.random.Generator) -> tuple[np.nda
     anchor, features, lanes = Anchor(terrain), [], []
     rewards = np.zeros((args.games, terrain.powers), np.float32)
     sim.reset(seed=seed << RUN_BITS)
-    while not sim.terminated.all():
-        playing = np.flatnonzero(~sim.terminated)
+    while not is_over(sim).all():
+        playing = np.flatnonzero(~is_over(sim))
         actions: Any = sim.actions
         for power, view in enumerate(views_of(terrain, sim)):
             actions[:, power] = draw_plans(anchor, view, rng.random((args.games, 1, terrain.slots)))[:, 0]
             features.append(view.features[playing])
             lanes.append(playing * terrain.powers + power)
         sim.step()
-        over = playing[sim.terminated[playing]]
+        over = playing[is_over(sim)[playing]]
         rewards[over] = sim.rewards[over]
     sim.close()
     return np.concatenate(features), rewards.reshape(-1)[np.concatenate(lanes)]
@@ -233,8 +233,8 @@ def play_taught(args: Args, teacher: Teacher, seed: int, rng: np.random.Generato
     records, plans, weights = [], [], []
     taught = rng.random((args.games, terrain.powers)) < TAUGHT
     sim.reset(seed=seed << RUN_BITS)
-    while not sim.terminated.all():
-        playing = np.flatnonzero(~sim.terminated)
+    while not is_over(sim).all():
+        playing = np.flatnonzero(~is_over(sim))
         states, views = sim.states[playing], [view.take(playing) for view in views_of(terrain, sim)]
         drawn_plans, policies = teacher.search(states, views, rng)
         shares = np.where(taught[playing][..., None], policies, 1.0).reshape(-1, args.plans).cumsum(1)

@@ -300,6 +300,16 @@ class Holding:
         return plans, np.broadcast_to([1.0, 0.0, 0.0], plans.shape[:3])
 
 
+def test_games_end_with_the_horizon_too(interpreted: None, monkeypatch: pytest.MonkeyPatch):
+    looks = iter(range(10))  # a game that never ended would use them up
+    monkeypatch.setattr(dipllm, "views_of", lambda *given: (next(looks), views_of(*given))[1])
+    args = Args(**{**TINY, "options": ("horizon=2",), "games": 2})
+    features, _ = dipllm.play_anchor(args, 0, np.random.default_rng(0))
+    assert len(features) == 2 * 2 * 2
+    data = dipllm.play_taught(args, Teacher(args, ValueNetwork(features.shape[1])), 0, np.random.default_rng(0))
+    assert len(data.records) == 2 * 2
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_powers_play_by_the_teacher_or_by_the_anchor(
     share: float, terrain: Terrain, interpreted: None, monkeypatch: pytest.MonkeyPatch

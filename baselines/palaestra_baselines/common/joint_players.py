@@ -12,6 +12,7 @@ from palaestra.core.run.opponents import OpponentSpec
 from palaestra.players.choosing import Chance
 from palaestra_baselines.common.joint_networks import PlanClassifier
 from palaestra_baselines.common.joint_orders import Conditionals, Terrain, View, draw_plans, records_of, view_of
+from palaestra_baselines.common.pikl import is_over
 from palaestra_baselines.common.rollout import RUN_BITS
 
 
@@ -120,10 +121,10 @@ def one_against_others(
         sim.set_opponent(power, others[power], lanes=~is_one)
     sim.reset(seed=np.uint64(seed << RUN_BITS) + (lanes % count).astype(np.uint64))
     points = np.zeros(len(lanes))
-    while not sim.terminated.all():
-        before = sim.terminated.copy()
+    while not is_over(sim).all():
+        before = is_over(sim)
         sim.step()
-        over = sim.terminated & ~before
+        over = is_over(sim) & ~before
         points[over] = sim.rewards[over, (lanes // count)[over]]
     sim.close()
     return (np.sign(points) + 1.0) / 2.0 if len(one) == 2 else points

@@ -193,6 +193,11 @@ def sampled_hedge(
     return [means[:, power] for power in range(powers)]
 
 
+def is_over(sim: Simulation) -> np.ndarray:
+    """Which matches have ended, by the rules or by the horizon, bool ``[N]``."""
+    return sim.terminated | sim.truncated
+
+
 def views_of(terrain: Terrain, sim: Simulation) -> list[View]:
     """What each power sees in all lanes of a simulation."""
     lists: Any = sim.legal
