@@ -13,6 +13,10 @@ FAMILY = Family(
             Preset("palaestra/TeamMatrix-v0", "matrix games of two against two, with known answers"),
         ),
         *presets(
+            "palaestra.games.teams.trap:game",
+            Preset("palaestra/TeamTrap-v0", "two agents choose a number each: a wide hill hides a narrow peak"),
+        ),
+        *presets(
             "palaestra.games.teams.soccer:game",
             Preset("palaestra/GridSoccer-v0", "Littman's soccer, one against one on a grid"),
             Preset(
