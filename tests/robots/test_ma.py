@@ -115,8 +115,18 @@ def test_metres_are_paid_once_for_the_greatest_way_and_make_the_team_the_winner(
         paid.append(float(sim.rewards[0, 1]))
         won.append(int(sim.info["winner"][0]))
     assert paid == [0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    assert won == [-1, 0, 0, 0, 0, 0, 0]
+    assert won == [-1, -1, -1, -1, -1, -1, 0]
     assert sim.truncated[0]
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(("x", "winner"), [(0.6, 0), (0.4, -1)])
+def test_a_hopper_that_falls_beyond_a_mark_has_won(x: float, winner: int):
+    sim = batch("hopper", reward="sparse")
+    placed(sim, [x, 0.5, *[0.0] * 4], 0.0)
+    sim.step()
+    assert sim.terminated.item()
+    assert sim.info["winner"].item() == winner
 
 
 def test_no_start_is_beyond_a_mark():

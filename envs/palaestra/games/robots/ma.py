@@ -43,7 +43,7 @@ The standing robot, with noise on all positions and velocities as in Gymnasium's
   hopper has also fallen when a number of its state but its place and height along the ground reaches 100.
 - truncated: `diverged`, MuJoCo has given the match up; or the horizon.
 
-With `reward="sparse"` the winner is the team if it has passed a mark.
+With `reward="sparse"` the winner is the team if it has passed a mark by then.
 
 ## Arguments
 
@@ -358,9 +358,9 @@ def evaluate(s, world, rewards, scratch):
 
 
 def evaluate_marks(s, world, rewards, scratch):
-    """The same with the sparse reward, where a team that has passed a mark has won."""
+    """The same with the sparse reward, where a team that has passed a mark has won when the match is over."""
     result = evaluate(s, world, rewards, scratch)
-    if s.passed > 0.0:
+    if s.passed > 0.0 and (result != 0 or s.steps >= s.parameters.horizon):
         s.info.winner = 0
     return result
 
