@@ -6,7 +6,7 @@
     python benchmarks/sparse_claims.py --bodies --matches 10000    # the running robots, 20 minutes of CPU time
     python benchmarks/sparse_claims.py --matches 1000              # quicker, less certain
 
-A match is solved where the team has won it. Uniform play should solve 0.1 to 2 % of the matches, so that a method has
+Uniform play should solve 0.1 to 2 % of the matches, so that a method has
 to explore and yet can; the script at least 95 %, so that the task can be solved in its horizon. The running robots have
 no scripts. The exit code is 1 where a share lies outside.
 """
@@ -61,12 +61,12 @@ class Share:
     @property
     def holds(self) -> bool:
         """Whether the share lies there."""
-        return self.bar[0] <= self.table.wins / self.table.matches <= self.bar[1]
+        return self.bar[0] <= self.table.success <= self.bar[1]
 
     def row(self) -> list[str]:
         """The share in a table, in per cent with its 95 % interval."""
-        low, high = (f"{100 * end:.2f}" for end in self.table.win_interval)
-        solved = f"{100 * self.table.wins / self.table.matches:.2f}"
+        low, high = (f"{100 * end:.2f}" for end in self.table.success_interval)
+        solved = f"{100 * self.table.success:.2f}"
         bar = f"{100 * self.bar[0]:g} to {100 * self.bar[1]:g}"
         matches = f"{self.table.matches:,}"
         return [self.task, self.player, matches, solved, f"{low} to {high}", bar, VERDICTS[self.holds]]
