@@ -211,12 +211,7 @@ def play(task: str, player: OpponentSpec, matches: int, run: int = EVALUATION_RU
     """Mean return and share of success of a player in matches of a run."""
     where = TASKS[task]
     table = evaluate(where.env_id, player, matches=matches, num_envs=MATCHES, seed=run, **keywords(where.options))
-    return {"return": table.mean_return, "success": success(table)}
-
-
-def success(table: Any) -> float:
-    """Share of matches that ended because the task is done."""
-    return float(np.mean([table.game.end_reason(int(number)) == "done" for number in table.results["end_reason"]]))
+    return {"return": table.mean_return, "success": table.success}
 
 
 def measure(task: str, player_of: Callable[[str], Any]) -> dict[str, float]:

@@ -87,14 +87,6 @@ def test_scores_of_copy_are_held_against_their_bars(name: str, score: float, cpu
     assert (row["score"], row["actor"], row["cpu_s"], row["verdict"]) == (pytest.approx(score), 0.5, cpu_s, verdict)
 
 
-def test_success_counts_matches_whose_task_is_done():
-    reasons = {0: "", 1: "horizon", 2: "done", 3: "fallen"}
-    table = SimpleNamespace(
-        game=SimpleNamespace(end_reason=reasons.get), results={"end_reason": np.array([2, 1, 3, 2])}
-    )
-    assert seqwm_figures.success(table) == 0.5
-
-
 def test_the_score_of_copy_is_the_mean_reward_of_a_decision():
     blind = lambda seen: np.zeros((*seen.shape[:2], 1))  # noqa: E731
     assert seqwm_figures.copy_score(blind, 512) == pytest.approx(0.5, abs=0.01)

@@ -124,6 +124,27 @@ def test_the_first_line_says_which_sides_were_played():
     assert str(evaluate(CARTPOLE, push_right, matches=1)).splitlines()[0] == f"{CARTPOLE}: push_right, 1 matches"
 
 
+def test_success_is_a_win_or_an_end_in_which_the_task_is_done():
+    results = np.zeros(4, MATCH)
+    results["end_reason"] = [1, 1, 2, 3]
+    results["outcome"][0] = 1
+    results["seed"] = range(4)
+    game = replace(registry.make_game(CARTPOLE)[0], end_reasons=("done", "fell"))
+    table = MatchTable("x", "a", None, game, results)
+    assert table.success == 0.5
+    assert table.as_dict()["success_interval"] == list(wilson_interval(2, 4))
+    low, high = wilson_interval(2, 4)
+    assert f"\n  success 0.500, 95 % interval {low:.3f} to {high:.3f}\n" in str(table)
+
+
+def test_success_is_reported_where_the_rules_of_one_team_name_it():
+    expected = {"Spread": True, "SparseSpread": True, "TeamTrap": True, "CartPole": False, "TeamPong": False}
+    for name, names_it in expected.items():
+        game, _ = registry.make_game(f"palaestra/{name}-v0")
+        table = MatchTable("x", "a", None, game, np.zeros(1, MATCH))
+        assert ("success" in table.as_dict(), "success" in str(table)) == (names_it, names_it), name
+
+
 SYMMETRIC = {
     "ArenaDuel2v2",
     "GraphConfront",

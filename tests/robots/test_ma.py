@@ -8,7 +8,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from palaestra import make_batch
+from palaestra import make_batch, registry
+from palaestra.core.contract.options import options_of
 from palaestra.games.robots import ma
 
 mujoco = pytest.importorskip("mujoco")
@@ -103,6 +104,42 @@ def test_the_sparse_reward_pays_each_milestone_once():
         sim.step()
         paid.append(float(sim.rewards[0, 0]))
     assert paid == [0.0, 1.0, 0.0, 0.0, 2.0, 0.0]
+
+
+@pytest.mark.check
+def test_metres_are_paid_once_for_the_greatest_way_and_make_the_team_the_winner():
+    sim, paid, won = batch("half_cheetah", reward="sparse", metres=2.0, horizon=7), [], []
+    for x in (1.9, 6.1, 3.9, 6.2, 7.9, 1.0, 8.1):
+        placed(sim, [x, *[0.0] * 8], 0.0)
+        sim.step()
+        paid.append(float(sim.rewards[0, 1]))
+        won.append(int(sim.info["winner"][0]))
+    assert paid == [0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert won == [-1, -1, -1, -1, -1, -1, 0]
+    assert sim.truncated[0]
+
+
+@pytest.mark.check
+@pytest.mark.parametrize(("x", "winner"), [(0.6, 0), (0.4, -1)])
+def test_a_hopper_that_falls_beyond_a_mark_has_won(x: float, winner: int):
+    sim = batch("hopper", reward="sparse")
+    placed(sim, [x, 0.5, *[0.0] * 4], 0.0)
+    sim.step()
+    assert sim.terminated.item()
+    assert sim.info["winner"].item() == winner
+
+
+def test_no_start_is_beyond_a_mark():
+    shortest = next(option for option in options_of(ma.game) if option.name == "metres").low
+    assert shortest is not None
+    assert all(kind.noise[0] < shortest <= kind.milestone_m for kind in ma.ROBOTS.values())
+
+
+@pytest.mark.parametrize(("robot", "metres"), [("half_cheetah", 5.0), ("ant", 3.0), ("hopper", 0.25)])
+def test_the_tasks_of_exploration_pay_metres(robot: str, metres: float):
+    game, _ = registry.make_game(f"palaestra/Sparse{IDS[robot]}-v0")
+    assert game.world.milestone_m == metres
+    assert game.world.agents == ma.game(robot=robot).world.agents
 
 
 @pytest.mark.check

@@ -49,6 +49,56 @@ def test_sparse_spread_pays_while_every_landmark_is_covered(last, reward):
     assert sim.info["covered"][0] == (3 if reward else 2)
 
 
+@pytest.mark.parametrize(("last", "reward"), [((1.0, -0.15), 1.0), ((1.0, -0.16), 0.0)])
+def test_the_first_cover_of_all_landmarks_is_paid_and_ends_the_match(last, reward):
+    sim = placed(spread.game(reward="first"), [*APART[:2], last, *LANDMARKS])
+    stay(sim)
+    assert sim.rewards[0].tolist() == [reward] * 3
+    assert sim.terminated[0] == (reward == 1.0)
+    assert sim.game.end_reason(sim.info["end_reason"][0]) == ("solved" if reward else "")
+    assert sim.info["winner"][0] == (0 if reward else -1)
+
+
+def test_a_landmark_is_paid_when_it_is_covered_and_paid_back_when_it_is_left():
+    sim, paid = placed(spread.game(reward="event"), [*LANDMARKS[:2], (1.0, 9.0), *LANDMARKS], horizon=6), []
+    for third in (9.0, 0.1, 0.1, 9.0, 0.1, 0.1):
+        sim.states["position_m"][0, 2, 1] = third
+        stay(sim)
+        paid.append(sim.rewards[0].tolist())
+    assert paid == [[2.0] * 3, [1.0] * 3, [0.0] * 3, [-1.0] * 3, [1.0] * 3, [0.0] * 3]
+    assert sim.truncated[0]
+    assert sim.info["winner"][0] == 0
+
+
+def test_an_arrival_is_an_event_of_reference_and_of_the_listener():
+    both = placed(reference.game(reward="event"), [LANDMARKS[0], LANDMARKS[1], *LANDMARKS])
+    both.states["goal"] = 0, 1
+    listener = placed(speaker_listener.game(reward="event"), [LANDMARKS[2], *LANDMARKS])
+    listener.states["goal"] = 2
+    for sim, most in ((both, 2.0), (listener, 1.0)):
+        stay(sim)
+        assert sim.rewards[0].tolist() == [most] * 2
+        sim.states["position_m"][0, 0] += 5.0
+        stay(sim)
+        assert sim.rewards[0].tolist() == [-1.0] * 2
+        assert not sim.terminated[0]
+
+
+def test_reference_and_the_listener_are_solved_at_their_goals():
+    both = placed(reference.game(reward="first"), [LANDMARKS[0], LANDMARKS[2], *LANDMARKS])
+    both.states["goal"] = 0, 1
+    stay(both)
+    assert both.rewards[0].tolist() == [0.0] * 2, "one of two has arrived"
+    both.states["position_m"][0, 1] = LANDMARKS[1]
+    listener = placed(speaker_listener.game(reward="first"), [LANDMARKS[2], *LANDMARKS])
+    listener.states["goal"] = 2
+    for sim in (both, listener):
+        stay(sim)
+        assert sim.rewards[0].tolist() == [1.0] * 2
+        assert sim.terminated[0]
+        assert sim.game.end_reason(sim.info["end_reason"][0]) == "solved"
+
+
 def test_a_team_that_leaves_the_landmarks_before_the_end_has_not_won():
     sim = placed(SPREAD, [*LANDMARKS, *LANDMARKS], horizon=2)
     stay(sim)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from palaestra.core.compile.batch_loop import RUNNING
+from palaestra.core.compile.identity import rules_code
 from palaestra.core.contract.rules import teams_are_alike
 from palaestra.core.run.opponents import OpponentSpec, player_name
 from palaestra.core.run.simulation import Simulation
@@ -25,6 +26,8 @@ from palaestra.game import Game
 
 EVALUATION_RUN = 2**31
 """Number of the evaluation's run: match k has seed (run << 32) + k. Training runs count from 0."""
+SUCCESS_ENDS = ("solved", "done")
+"""Names of ends of a match in which a task is done."""
 Make = Callable[[int], Simulation]
 Progress = Callable[[int, int], Any]
 
@@ -138,6 +141,22 @@ class MatchTable:
         return float(NORMAL_95 * np.sqrt(variance) / self.matches)
 
     @property
+    def has_success(self) -> bool:
+        """Whether one team plays, and its rules say when a match is a success: `has_success`."""
+        return has_success(self.game)
+
+    @property
+    def success(self) -> float:
+        """Share of matches that a won or that ended `solved` or `done`; 0 where `has_success` is False."""
+        names = [name in SUCCESS_ENDS for name in self.game.all_end_reasons]
+        return float(((self.results["outcome"] == 1) | np.array(names)[self.results["end_reason"]]).mean())
+
+    @property
+    def success_interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share of successes."""
+        return self._interval(self.success)
+
+    @property
     def end_reasons(self) -> dict[str, int]:
         """How many matches ended how, the most frequent first."""
         counted = Counter(self.game.end_reason(int(number)) for number in self.results["end_reason"])
@@ -162,6 +181,7 @@ class MatchTable:
             "matches": self.matches,
             "seeds": self.seeds,
             **({} if self.b is None else self._figures_of_two()),
+            **({"success": self.success, "success_interval": list(self.success_interval)} if self.has_success else {}),
             "mean_return": self.mean_return,
             "return_half_width": self.return_half_width if self.seeds > 1 else None,
             "mean_steps": float(self.results["steps"].mean()),
@@ -196,6 +216,9 @@ class MatchTable:
             low, high = self.first_team_interval
             team = next(iter(self.game.teams))
             lines.append(f"  {team}'s share {self.first_team_score:.3f}, 95 % interval {low:.3f} to {high:.3f}")
+        if self.has_success:
+            low, high = self.success_interval
+            lines.append(f"  success {self.success:.3f}, 95 % interval {low:.3f} to {high:.3f}")
         half = f" +- {self.return_half_width:.3f}" if self.seeds > 1 else ""
         lines.append(
             f"  mean return {self.mean_return:.3f}{half}, {self.results['steps'].mean():.1f} decisions a match"
@@ -241,6 +264,15 @@ class Tournament:
             for t in self.tables
         ]
         return "\n".join(lines)
+
+
+def has_success(game: Game) -> bool:
+    """Whether a game has one team, and its rules name a winner or an end of `SUCCESS_ENDS`."""
+    if len(game.teams) > 1:
+        return False
+    codes = (getattr(found.value, "__code__", None) for found in rules_code(game))
+    names_winner = any("winner" in code.co_names for code in codes if code is not None)
+    return names_winner or not set(SUCCESS_ENDS).isdisjoint(game.all_end_reasons)
 
 
 def without_shaping(game: Game, keywords: Mapping[str, Any]) -> dict[str, Any]:

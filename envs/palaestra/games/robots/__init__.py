@@ -15,6 +15,19 @@ FAMILY = Family(
             Preset("palaestra/MaAnt-v0", "an ant runs, its four legs are agents", robot="ant"),
             Preset("palaestra/MaHopper-v0", "a hopper runs, its three joints are agents", robot="hopper"),
             Preset("palaestra/MaWalker2d-v0", "a walker runs, its two legs are agents", robot="walker2d"),
+            Preset(
+                "palaestra/SparseMaHalfCheetah-v0", "a half cheetah is paid every 5 metres", reward="sparse", metres=5.0
+            ),
+            Preset(
+                "palaestra/SparseMaAnt-v0", "an ant is paid every 3 metres", robot="ant", reward="sparse", metres=3.0
+            ),
+            Preset(
+                "palaestra/SparseMaHopper-v0",
+                "a hopper is paid every 0.25 metres",
+                robot="hopper",
+                reward="sparse",
+                metres=0.25,
+            ),
             page=Page("MaMuJoCo", "Gymnasium's running robots, each driven by several agents"),
         ),
         *presets(

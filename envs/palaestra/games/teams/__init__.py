@@ -2,12 +2,19 @@
 
 from palaestra.game import Family, Page, Preset, presets
 
+SPARSE = {"actions": "continuous", "reward": "first"}
+"""Of the particle tasks of exploration."""
+
 FAMILY = Family(
     "teams",
     rows=(
         *presets(
             "palaestra.games.teams.matrix:game",
             Preset("palaestra/TeamMatrix-v0", "matrix games of two against two, with known answers"),
+        ),
+        *presets(
+            "palaestra.games.teams.trap:game",
+            Preset("palaestra/TeamTrap-v0", "two agents choose a number each: a wide hill hides a narrow peak"),
         ),
         *presets(
             "palaestra.games.teams.soccer:game",
@@ -65,14 +72,49 @@ FAMILY = Family(
         *presets(
             "palaestra.games.teams.spread:game",
             Preset("palaestra/Spread-v0", "three agents cover three landmarks together"),
+            Preset(
+                "palaestra/SparseSpread-2-v0",
+                "two agents are paid once, when both landmarks are covered",
+                agents=2,
+                cover_radius_m=0.2,
+                **SPARSE,
+            ),
+            Preset(
+                "palaestra/SparseSpread-v0",
+                "three agents are paid once, when all landmarks are covered",
+                cover_radius_m=0.2,
+                **SPARSE,
+            ),
+            Preset(
+                "palaestra/SparseSpread-5-v0",
+                "five agents are paid once, when all landmarks are covered",
+                agents=5,
+                cover_radius_m=0.3,
+                **SPARSE,
+            ),
+            page=Page("Spread", "agents cover landmarks together"),
         ),
         *presets(
             "palaestra.games.teams.reference:game",
             Preset("palaestra/Reference-v0", "two agents send each other their goals"),
+            Preset(
+                "palaestra/SparseReference-v0",
+                "two agents are paid once, when both are at the goals that the other knows",
+                goal_radius_m=0.25,
+                **SPARSE,
+            ),
+            page=Page("Reference", "two agents send each other their goals"),
         ),
         *presets(
             "palaestra.games.teams.speaker_listener:game",
             Preset("palaestra/SpeakerListener-v0", "one agent can only talk, the other can only walk"),
+            Preset(
+                "palaestra/SparseSpeakerListener-v0",
+                "one can only talk, the other only walk, and both are paid once, at the goal",
+                goal_radius_m=0.04,
+                **SPARSE,
+            ),
+            page=Page("SpeakerListener", "one agent can only talk, the other can only walk"),
         ),
     ),
     order=1,

@@ -21,6 +21,7 @@ Records: ``s.position_m`` float64 [B + F, 2] of the B bodies that move and the F
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ OPEN_M, OPEN_MPS = 20.0, 20.0
 
 ACTIONS = Option("actions", "discrete", "thrust in one of four directions, or in any", words=("discrete", "continuous"))
 REWARD = Option("reward", "dense", "what is paid: see Rewards", words=("dense", "sparse"))
+GOAL_REWARD = replace(REWARD, words=("dense", "sparse", "first", "event"))
+"""Of the cooperative games, whose task is solved when a number of goals is reached."""
+FIRST = 2
+"""Number of the word in `GOAL_REWARD`."""
+SOLVED = 2
+"""Number of the end reason."""
 MOVE = Choice("move", 5, ("stay", "left", "right", "down", "up"), "direction of the thrust")
 FORCE = Continuous("force", (2,), -1.0, 1.0, "1", "thrust to the right and up, as a share of the greatest")
 DIRECTION_X, DIRECTION_Y = (0.0, -1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, -1.0, 1.0)
@@ -127,6 +134,41 @@ def stop_at_walls(s, scratch, i):
             s.position_m[i, axis] = math.copysign(limit_m, x)
             if s.velocity_mps[i, axis] * x > 0.0:
                 s.velocity_mps[i, axis] = 0.0
+
+
+# ------------------------------------------------------------------------------------------------------------- rewards
+
+
+def are_goals_paid(reward: str) -> bool:
+    """Whether `pay_goals` replaces the rewards of a decision."""
+    return reward in ("first", "event")
+
+
+def end_reasons_of(reward: str) -> tuple[str, ...]:
+    """Ends by rule: only ``reward="first"`` has one."""
+    return ("solved",) if reward == "first" else ()
+
+
+def pay_goals(s, world, rewards, before, reached, goals):
+    """Replaces the rewards of a decision by those of ``"first"`` or ``"event"``.
+
+    Args:
+        s: The match.
+        world: Its options; ``world.reward`` is the number of a word in `GOAL_REWARD`.
+        rewards: Of the decision, overwritten.
+        before: Goals that were reached before the decision.
+        reached: Goals that are reached after it.
+        goals: All goals.
+
+    Returns:
+        Whether the match is over: ``"first"`` ends it as `SOLVED` when all goals are reached.
+    """
+    is_solved = world.reward == FIRST and reached == goals
+    for k in range(len(rewards)):
+        rewards[k] = 1.0 * is_solved if world.reward == FIRST else 1.0 * (reached - before)
+    if is_solved:
+        s.info.end_reason, s.info.winner = SOLVED, 0
+    return is_solved
 
 
 # --------------------------------------------------------------------------------------------------------- observations

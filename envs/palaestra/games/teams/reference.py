@@ -25,6 +25,13 @@ An offset is the other's position minus one's own. What lies beyond the bounds i
 
 ``reward="dense"``: minus the mean distance of the two agents from their goals, in each decision.
 ``reward="sparse"``: +1 in each decision after which both are within `goal_radius_m` of their goals, else 0.
+``reward="first"``: +1 after the first such decision, which ends the match; 0 before.
+``reward="event"``: the change of the number of agents at their goals, which is 0 before the first decision: +1 for each
+that arrives, -1 for each that leaves. So the return is the number of agents that are there at the end.
+
+`SparseReference-v0` is a task of exploration: continuous actions, ``reward="first"``, a radius of 0.25 m. Random play
+solves 0.85 % of the matches, the script all (100,000 matches each). The dense task beside it is `Reference-v0` with
+continuous actions.
 
 ## Starting State
 
@@ -33,8 +40,9 @@ sent. Goals are drawn independently: both may be the same.
 
 ## Episode End
 
-Truncated after 25 decisions. The winner is the team if both agents are at their goals then, else there is none; the
-info `arrived` counts the agents that are there now.
+Truncated after 25 decisions. With ``reward="first"`` terminated when both agents are at their goals (`solved`). The
+winner is the team if both are there at the end, else there is none; the info `arrived` counts the agents that are there
+now.
 
 ## Arguments
 
@@ -68,9 +76,9 @@ from palaestra.games.teams.messages import (
 from palaestra.games.teams.particles import (
     ACTIONS,
     COAST_S,
+    GOAL_REWARD,
     OPEN_M,
     OPEN_MPS,
-    REWARD,
     advance,
     write_offset,
     write_vector,
@@ -119,6 +127,20 @@ def step_by_forces(s, world, actions, rewards, scratch):
     for i in range(AGENTS):
         say_words(s.said[i], actions.agent[i].words)
     return play(s, world, rewards, scratch)
+
+
+def goals_by_moves(s, world, actions, rewards, scratch):
+    """One decision with discrete actions, paid by ``reward="first"`` or ``"event"``."""
+    before = s.info.arrived
+    step_by_moves(s, world, actions, rewards, scratch)
+    return particles.pay_goals(s, world, rewards, before, s.info.arrived, AGENTS)
+
+
+def goals_by_forces(s, world, actions, rewards, scratch):
+    """The same with continuous actions."""
+    before = s.info.arrived
+    step_by_forces(s, world, actions, rewards, scratch)
+    return particles.pay_goals(s, world, rewards, before, s.info.arrived, AGENTS)
 
 
 def play(s, world, rewards, scratch):
@@ -191,12 +213,14 @@ def way_to_heard(s, i, speaker):
         "*the other* from its goal, plus the common reward times the rest. `local_ratio` has no effect with `team`",
         words=("team", "mpe"),
     ),
-    replace(REWARD, only={"rules": "team"}),
+    replace(GOAL_REWARD, only={"rules": "team"}),
 )
 def game(options: Any) -> Game:
     """The rules of `palaestra/Reference-v0`."""
     names = tuple(f"agent_{k}" for k in range(AGENTS))
     is_discrete = options.actions == "discrete"
+    pays_goals = particles.are_goals_paid(options.reward)
+    by_moves, by_forces = (goals_by_moves, goals_by_forces) if pays_goals else (step_by_moves, step_by_forces)
     return Game(
         name="Reference",
         roles=(Role("agent", names, SEEN, (particles.action_of(options.actions), message_of(options.actions, WORDS))),),
@@ -207,12 +231,13 @@ def game(options: Any) -> Game:
             ("goal", "i8", (AGENTS,)),
         ),
         reset=reset,
-        step=step_by_moves if is_discrete else step_by_forces,
+        step=by_moves if is_discrete else by_forces,
         observe=observe,
         script=script_by_moves if is_discrete else script_by_forces,
         scripts=("default",),
         parameters=PARAMETERS,
         horizon=25,
+        end_reasons=particles.end_reasons_of(options.reward),
         info=(Field("arrived", (), 0, AGENTS, "1", "agents that are at their goals now", "i8"),),
         scratch=(("force_n", "f8", (AGENTS, 2)),),
         world=options.numbers,

@@ -11,6 +11,7 @@ from palaestra.drawing.board import Board
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game
+from palaestra.games.teams.trap import worth
 
 WIDTH, HEADER, MARGIN = 600, 40, 18
 LABELS = 56
@@ -89,3 +90,36 @@ def frame_cell(canvas: Canvas, board: Board, row: int, column: int) -> None:
     (x, y), half = board.center(row, column), board.side / 2
     corners = [(x - half, y - half), (x + half, y - half), (x + half, y + half), (x - half, y + half)]
     canvas.line([*corners, *corners[:2]], SIGNAL, 3)
+
+
+CELLS, SHADES = 80, 32
+"""Cells of a side of the map of `trap`, and its colours."""
+
+
+def draw_trap(game: Game, world: Any, s: np.void) -> Canvas:
+    """Draws one match of `trap`: the worth of the places of the first agent (across) and of the second (up).
+
+    Args:
+        game: The rules.
+        world: Unused.
+        s: The match record.
+
+    Returns:
+        600 x 622 pixels; the pair that was chosen is marked.
+    """
+    match = s.view((np.record, s.dtype))
+    board = Board(MARGIN + LABELS, HEADER, (WIDTH - 2 * MARGIN - LABELS) / CELLS, CELLS, CELLS)
+    canvas = Canvas(WIDTH, HEADER + LABELS + round(board.side * CELLS) + MARGIN, BACKGROUND)
+    places = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
+    worths = np.array([[worth(x, y, float(match.parameters.width)) for x in places] for y in places[::-1]])
+    palette = [blend(PANEL, TEAMS[0], 0.9 * shade / (SHADES - 1)) for shade in range(SHADES)]
+    board.draw_cells(canvas, np.round(worths * (SHADES - 1)).astype(np.int64), palette)
+    bottom = HEADER + CELLS * board.side
+    canvas.text((board.center(0, CELLS / 2)[0], bottom + 26), "place of agent_0", MUTED, 14, "ms")
+    canvas.text((MARGIN, board.center(CELLS / 2, 0)[1]), "agent_1", MUTED, 14)
+    canvas.text((MARGIN, 26), game.name, TEXT, 16)
+    if match.info.end_reason != 0:
+        canvas.text((WIDTH - MARGIN, 26), f"paid {float(match.paid):.3f}", SIGNAL, 16, "rs")
+        row, column = ((1 - match.place[1]) * CELLS - 1) / 2, ((1 + match.place[0]) * CELLS - 1) / 2
+        board.draw_marks(canvas, np.array([[row, column]]), np.zeros(1, np.int64), [SIGNAL], size=1.2)
+    return canvas

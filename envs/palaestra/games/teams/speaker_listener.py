@@ -26,6 +26,12 @@ mpe2.
 
 ``reward="dense"``: minus the squared distance of the listener from the goal (m^2), in each decision.
 ``reward="sparse"``: +1 in each decision after which the listener is within `goal_radius_m` of the goal, else 0.
+``reward="first"``: +1 after the first such decision, which ends the match; 0 before.
+``reward="event"``: +1 when the listener arrives, -1 when it leaves.
+
+`SparseSpeakerListener-v0` is a task of exploration: continuous actions, ``reward="first"``, a radius of 0.04 m. Random
+play solves 1.6 % of the matches, the script 98.7 % (100,000 matches each). The dense task beside it is
+`SpeakerListener-v0` with continuous actions.
 
 ## Starting State
 
@@ -33,8 +39,8 @@ Listener and landmarks are anywhere in the square of 2 m around the origin, unif
 
 ## Episode End
 
-Truncated after 25 decisions. The winner is the team if the listener is at the goal then, else there is none; the info
-`arrived` is 1 if it is there now.
+Truncated after 25 decisions. With ``reward="first"`` terminated when the listener is at the goal (`solved`). The winner
+is the team if the listener is there at the end, else there is none; the info `arrived` is 1 if it is there now.
 
 ## Arguments
 
@@ -67,9 +73,9 @@ from palaestra.games.teams.messages import (
 from palaestra.games.teams.particles import (
     ACTIONS,
     COAST_S,
+    GOAL_REWARD,
     OPEN_M,
     OPEN_MPS,
-    REWARD,
     advance,
     write_offset,
     write_vector,
@@ -114,6 +120,20 @@ def step_by_forces(s, world, actions, rewards, scratch):
     particles.thrust_by_forces(actions.listener, LISTENER, s.parameters.force_n, scratch)
     say_words(s.said, actions.speaker[0].words)
     return play(s, world, rewards, scratch)
+
+
+def goals_by_moves(s, world, actions, rewards, scratch):
+    """One decision with discrete actions, paid by ``reward="first"`` or ``"event"``."""
+    before = s.info.arrived
+    step_by_moves(s, world, actions, rewards, scratch)
+    return particles.pay_goals(s, world, rewards, before, s.info.arrived, 1)
+
+
+def goals_by_forces(s, world, actions, rewards, scratch):
+    """The same with continuous actions."""
+    before = s.info.arrived
+    step_by_forces(s, world, actions, rewards, scratch)
+    return particles.pay_goals(s, world, rewards, before, s.info.arrived, 1)
 
 
 def play(s, world, rewards, scratch):
@@ -171,11 +191,13 @@ def way_to_heard(s):
     return dx, dy
 
 
-@with_options(ACTIONS, REWARD)
+@with_options(ACTIONS, GOAL_REWARD)
 def game(options: Any) -> Game:
     """The rules of `palaestra/SpeakerListener-v0`."""
     move = particles.action_of(options.actions)
     is_discrete = options.actions == "discrete"
+    pays_goals = particles.are_goals_paid(options.reward)
+    by_moves, by_forces = (goals_by_moves, goals_by_forces) if pays_goals else (step_by_moves, step_by_forces)
     return Game(
         name="SpeakerListener",
         roles=(
@@ -189,12 +211,13 @@ def game(options: Any) -> Game:
             ("goal", "i8"),
         ),
         reset=reset,
-        step=step_by_moves if is_discrete else step_by_forces,
+        step=by_moves if is_discrete else by_forces,
         observe=observe,
         script=script_by_moves if is_discrete else script_by_forces,
         scripts=("default",),
         parameters=PARAMETERS,
         horizon=25,
+        end_reasons=particles.end_reasons_of(options.reward),
         info=(Field("arrived", (), 0, 1, "1", "1 if the listener is at the goal now", "i8"),),
         scratch=(("force_n", "f8", (1, 2)),),
         world=options.numbers,

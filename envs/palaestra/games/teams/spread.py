@@ -28,6 +28,14 @@ that an agent overlaps with, averaged over the agents, in each decision ::
     reward = -(1 - local_ratio) * sum of the distances - local_ratio * mean number of overlaps
 
 ``reward="sparse"``: +1 in each decision after which every landmark has an agent within `cover_radius_m`, else 0.
+``reward="first"``: +1 after the first such decision, which ends the match; 0 before.
+``reward="event"``: the change of the number of covered landmarks, which is 0 before the first decision: +1 for each
+further one, -1 for each that is left. So the return is the number of landmarks that are covered at the end.
+
+`SparseSpread-2-v0`, `SparseSpread-v0` (three agents) and `SparseSpread-5-v0` are tasks of exploration: continuous
+actions, ``reward="first"``, radii of 0.2, 0.2 and 0.3 m. Random play solves 1.8, 0.39 and 0.97 % of the matches, the
+script 99.9, 99.2 and 97.8 % (100,000 matches each). The dense task beside each is `Spread-v0` with as many agents and
+continuous actions.
 
 ## Starting State
 
@@ -35,8 +43,9 @@ Agents and landmarks are anywhere in the square of 2 m around the origin, unifor
 
 ## Episode End
 
-Truncated after 25 decisions. The winner is the team if all landmarks are covered then, else there is none; the info
-`covered` counts the landmarks that are covered now.
+Truncated after 25 decisions. With ``reward="first"`` terminated when all landmarks are covered (`solved`). The winner
+is the team if all landmarks are covered at the end, else there is none; the info `covered` counts the landmarks that
+are covered now.
 
 ## Arguments
 
@@ -59,15 +68,18 @@ from palaestra.game import Field, Game, Option, Parameter, Role, uniform, with_o
 from palaestra.games.teams.particles import (
     ACTIONS,
     COAST_S,
+    GOAL_REWARD,
     OPEN_M,
     OPEN_MPS,
-    REWARD,
     action_of,
     add_contacts,
     advance,
+    are_goals_paid,
     choose_force,
     choose_move,
+    end_reasons_of,
     mirror_left_right,
+    pay_goals,
     thrust_by_forces,
     thrust_by_moves,
     touch,
@@ -124,6 +136,20 @@ def step_by_forces(s, world, actions, rewards, scratch):
     """One decision with continuous actions."""
     thrust_by_forces(actions.agent, 0, s.parameters.force_n, scratch)
     return play(s, world, rewards, scratch)
+
+
+def goals_by_moves(s, world, actions, rewards, scratch):
+    """One decision with discrete actions, paid by ``reward="first"`` or ``"event"``."""
+    before = s.info.covered
+    step_by_moves(s, world, actions, rewards, scratch)
+    return pay_goals(s, world, rewards, before, s.info.covered, len(s.alive))
+
+
+def goals_by_forces(s, world, actions, rewards, scratch):
+    """The same with continuous actions."""
+    before = s.info.covered
+    step_by_forces(s, world, actions, rewards, scratch)
+    return pay_goals(s, world, rewards, before, s.info.covered, len(s.alive))
 
 
 def play(s, world, rewards, scratch):
@@ -217,13 +243,15 @@ def way_to_landmark(s, scratch, slot):
         "others (two zeros each), and each agent pays for its own overlaps instead of their mean",
         words=("team", "mpe"),
     ),
-    replace(REWARD, only={"rules": "team"}),
+    replace(GOAL_REWARD, only={"rules": "team"}),
 )
 def game(options: Any) -> Game:
     """The rules of `palaestra/Spread-v0`."""
     agents = options.agents
     names = tuple(f"agent_{k}" for k in range(agents))
     is_discrete = options.actions == "discrete"
+    pays_goals = are_goals_paid(options.reward)
+    by_moves, by_forces = (goals_by_moves, goals_by_forces) if pays_goals else (step_by_moves, step_by_forces)
     return Game(
         name="Spread",
         roles=(Role("agent", names, observation_table(agents, options.rules == "mpe"), (action_of(options.actions),)),),
@@ -233,12 +261,13 @@ def game(options: Any) -> Game:
             ("covered", "u1", (agents,)),
         ),
         reset=reset,
-        step=step_by_moves if is_discrete else step_by_forces,
+        step=by_moves if is_discrete else by_forces,
         observe=observe,
         script=script_by_moves if is_discrete else script_by_forces,
         scripts=("default",),
         parameters=PARAMETERS,
         horizon=25,
+        end_reasons=end_reasons_of(options.reward),
         info=(Field("covered", (), 0, MOST, "1", "landmarks that are covered now", "i8"),),
         scratch=(("force_n", "f8", (agents, 2)), ("radius_m", "f8", (agents,)), ("landmark", "i8", (agents,))),
         world=options.numbers,
