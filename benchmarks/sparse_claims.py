@@ -3,12 +3,12 @@
 ::
 
     python benchmarks/sparse_claims.py                             # those with scripts, half a minute
-    python benchmarks/sparse_claims.py --bodies --matches 10000    # the running robots, 20 minutes of CPU time
+    python benchmarks/sparse_claims.py --bodies --matches 2000     # the running robots, 4 minutes of CPU time
     python benchmarks/sparse_claims.py --matches 1000              # quicker, less certain
 
-Uniform play should solve 0.1 to 2 % of the matches, so that a method has
-to explore and yet can; the script at least 95 %, so that the task can be solved in its horizon. The running robots have
-no scripts. The exit code is 1 where a share lies outside.
+Uniform play should solve 0.1 to 2 % of the matches, so that a method has to explore and yet can; the script at least
+95 %, so that the task can be solved in its horizon. The running robots have no scripts. The exit code is 1 where a
+share lies outside.
 """
 
 from __future__ import annotations
