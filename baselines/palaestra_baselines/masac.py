@@ -15,7 +15,7 @@ horizon truncated the value of its last position. Entropies within the n decisio
 Ours, for sparse rewards: a quarter of each batch comes from matches with any reward
 (`palaestra_baselines.common.stratified_replay`), since critics learn 0 everywhere else; ``--bonus`` adds rewards for
 rarely visited pairs of observation and action (`palaestra_baselines.common.visit_counts`), which fall with the share of
-matches that are paid. Hidden layers are normalised without weights. Evaluations play the means::
+matches that are paid. Hidden layers of critics are normalised without weights. Evaluations play the means::
 
     palaestra train masac --env-id palaestra/Spread-v0 --options actions=continuous reward=sparse agents=2
 """
@@ -37,9 +37,9 @@ from palaestra import registry
 from palaestra.game import Game
 from palaestra_baselines.common.agents import Roster, keywords
 from palaestra_baselines.common.flat_networks import fitting_network, load_arrays
-from palaestra_baselines.common.number_networks import GroupNetworks, Inputs, NumbersPlayer, TwinCritic
+from palaestra_baselines.common.number_networks import ActorPlayer, GroupNetworks, Inputs, TwinCritic, hidden_of
 from palaestra_baselines.common.policy_file import policy_for
-from palaestra_baselines.common.rollout import Sequences, random_actions, value_targets
+from palaestra_baselines.common.rollout import Replay, Sequences, random_actions, value_targets
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.stratified_replay import StratifiedReplay
 from palaestra_baselines.common.training import (
@@ -86,20 +86,20 @@ class Args(LaneArgs):
     options: tuple[str, ...] = ("actions=continuous", "reward=sparse", "agents=2")
     opponent: str = ""
     total_steps: int = 600_000
-    lanes: int = 32
+    lanes: int = 48
     learning_rate: tuple[float, float] = (1e-3, 2e-4)
     gamma: float = 0.97
     critic_hidden: tuple[int, ...] = (64, 64)
     evaluations: int = 12
     matches: int = 256
     value_steps: int = 3
-    target_entropy: float = -0.5
-    temperature: float = 0.05
+    target_entropy: float = -1.0
+    temperature: float = 0.02
     reward_scale: float = 1.0
     bonus: float = 0.0
     paid_share: float = 0.25
     batch_size: int = 256
-    decisions_per_update: int = 32
+    decisions_per_update: int = 48
     warmup_steps: int = 10_000
     replay_size: int = 200_000
     tau: float = 0.01
@@ -129,9 +129,9 @@ class GaussianPolicy(nn.Module):
     """Normal distributions under tanh."""
 
     def __init__(self, roster: Roster, inputs: int, hidden: tuple[int, ...]) -> None:
-        """Random weights from torch's generator; the means are 0 at first."""
+        """Random weights from torch's generator."""
         super().__init__()
-        self.network = GroupNetworks(roster, inputs, hidden, 2 * roster.actions, zero=True)
+        self.network = GroupNetworks(roster, inputs, hidden, 2 * roster.actions)
 
     def forward(
         self, rows: torch.Tensor, legal: torch.Tensor, noise: torch.Tensor | None
@@ -147,10 +147,10 @@ class GaussianPolicy(nn.Module):
 
 
 class Read(NamedTuple):
-    """What an actor makes of observations.
+    """What an actor makes of inputs.
 
     Attributes:
-        seen: Inputs ``[..., A, I]``, of the critics, too.
+        seen: The inputs ``[..., A, I]``, which critics read.
         rows: What the policy reads, ``[..., A, R]``.
         codes: int64 ``[..., A]``, of what was seen, where visits are counted by these; else None.
     """
@@ -169,22 +169,13 @@ class Actor(nn.Module):
         self.inputs = Inputs(roster)
         self.policy: nn.Module = GaussianPolicy(roster, self.inputs.size, hidden)
 
-    def read(self, observations: Mapping[str, torch.Tensor]) -> Read:
-        """What networks read of observations ``[..., A_role, size]`` by role."""
-        seen = self.inputs(observations)
+    def read(self, seen: torch.Tensor) -> Read:
+        """What networks read of inputs ``[..., A, I]``."""
         return Read(seen, seen)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name for a player."""
         return {name: value.detach().numpy().copy() for name, value in self.state_dict().items()}
-
-
-def numbers_of(roster: Roster) -> torch.Tensor:
-    """Bool ``[A, M]``: the numbers that each agent has."""
-    legal = torch.zeros(roster.agents, roster.actions, dtype=torch.bool)
-    for name, columns in roster.columns.items():
-        legal[columns, : roster.choices[name]] = True
-    return legal
 
 
 # ---------------------------------------------------------------------------------------------------------- the losses
@@ -233,11 +224,12 @@ class Learner:
         target: Their target networks.
         log_temperature: A module with this parameter alone.
         visits: Counts of what was visited.
+        bonus: Reward of a decision in which every agent visits something new.
     """
 
     def __init__(self, args: Any, roster: Roster, actor: Any) -> None:
         """Random weights from torch's generator."""
-        self.args, self.roster, self.actor = args, roster, actor
+        self.args, self.actor, self.bonus = args, actor, args.bonus
         self.team, size = int(roster.team_of[0]), actor.inputs.size
         self.critic = TwinCritic(roster.agents * (size + roster.actions), args.critic_hidden)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
@@ -268,16 +260,20 @@ class Learner:
         """Further metadata of a policy file: none."""
         return {}
 
-    def player(self, game: Game, team: str) -> NumbersPlayer:
+    def player(self, game: Game, team: str) -> ActorPlayer:
         """The player of a team by copies of the current weights, without exploration."""
         return make_player(self.arrays(), game, team)
+
+    def standardise(self, replay: Replay) -> None:
+        """Scales inputs by what is in the replay."""
+        self.actor.inputs.standardise(replay.observed())
 
     @torch.no_grad()
     def act(self, observations: Mapping[str, torch.Tensor], legal: torch.Tensor, noise: torch.Tensor) -> np.ndarray:
         """Drawn actions ``[N, A, M]``, which are counted as visits of agents that act."""
-        read = self.actor.read(observations)
+        read = self.actor.read(self.actor.inputs(observations))
         actions, _ = self.actor.policy(read.rows, legal, noise)
-        if self.args.bonus:
+        if self.bonus:
             self.visits.visit(self.index(read, actions), legal.any(-1))
         return actions.numpy()
 
@@ -287,35 +283,37 @@ class Learner:
         return self.visits.index(codes, actions)
 
     @torch.no_grad()
-    def targets(self, batch: Sequences, read: Read, noise: torch.Tensor) -> torch.Tensor:
-        """Targets ``[B]`` of the first decisions of sequences.
+    def targets(self, batch: Sequences, seen: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """Targets ``[B]`` of the first decisions of sequences of n decisions.
 
         Args:
-            batch: Sequences of n decisions.
-            read: Of their positions, ``[n + 1, B, ...]``.
-            noise: Standard normal draws ``[n, B, A, M]``.
+            batch: The sequences.
+            seen: Inputs ``[n + 1, B, A, I]`` of their positions.
+            noise: Standard normal draws ``[B, A, M]``.
         """
         args, legal = self.args, batch.positions.legal
         rewards = batch.rewards[..., self.team] * args.reward_scale
-        if args.bonus:
-            index = self.index(Read(*(None if x is None else x[:-1] for x in read)), batch.actions)
-            rewards = rewards + args.bonus * self.visits.weight * self.visits.bonus(index, legal[:-1].any(-1))
-        actions, logs = self.actor.policy(read.rows[1:], legal[1:], noise)
-        values = soft_values(self.target(read.seen[1:], actions), logs, self.temperature)
+        if self.bonus:
+            index = self.index(self.actor.read(seen[:-1]), batch.actions)
+            rewards = rewards + self.bonus * self.visits.weight * self.visits.bonus(index, legal[:-1].any(-1))
+        last = (batch.weights.cumprod(0).sum(0).long() - 1).clamp(min=0)  # decision after which the value is taken
+        rows = torch.arange(len(last))
+        read = self.actor.read(seen[last + 1, rows])
+        actions, logs = self.actor.policy(read.rows, legal[last + 1, rows], noise)
+        values = torch.zeros_like(rewards)
+        values[last, rows] = soft_values(self.target(read.seen, actions), logs, self.temperature)
         return value_targets(rewards, values[None], batch, args.gamma, args.value_steps)[0, 0]
 
     def update(self, batch: Sequences, rate: float, rng: np.random.Generator) -> list[torch.Tensor | float]:
         """A gradient step of all networks; returns the losses that `Training.LOSSES` names."""
-        size, agents, numbers = batch.actions.shape[1:]
-        shape = (self.args.value_steps, size, agents, numbers)
         with torch.no_grad():
-            read = self.actor.read(batch.positions.observations)
-        y = self.targets(batch, read, draw(rng, *shape))
-        first = Read(*(None if x is None else x[0] for x in read))
-        loss = critic_loss(self.critic(first.seen, batch.actions[0]), y, batch.weights[0])
+            seen = self.actor.inputs(batch.positions.observations)
+            read = self.actor.read(seen[0])
+        y = self.targets(batch, seen, draw(rng, *batch.actions.shape[1:]))
+        loss = critic_loss(self.critic(read.seen, batch.actions[0]), y, batch.weights[0])
         self.step("critic", loss, rate)
         self.critic.requires_grad_(False)
-        others = self.improve(first, batch, rate, rng)
+        others = self.improve(read, batch, rate, rng)
         self.critic.requires_grad_(True)
         polyak_update(self.target, self.critic, self.args.tau)
         return [loss, *others]
@@ -396,21 +394,21 @@ def learn(args: Any, method: str, training_of: Any, learner_of: Any, evaluation:
         args: Arguments.
         method: Its name.
         training_of: `Training`, or a class made from it; called with arguments as in `LaneTraining`.
-        learner_of: ``learner_of(args, roster)`` -> a `Learner`.
+        learner_of: ``learner_of(training)`` -> a `Learner`.
         evaluation: What evaluations measure; the return if None.
     """
     args = dataclasses.replace(args, team=learning_team(args))
     with RunFolder(args, method) as folder:
         training = training_of(args, folder, evaluation, args.replay_size // args.lanes)
         training.replay.share = args.paid_share
-        learner = learner_of(args, training.roster)
+        learner = learner_of(training)
         training.resume(**learner.learnt())
         while training.should_continue(learner):
             training.play(learner)
             if training.collector.steps < args.warmup_steps:
                 continue
             if training.updates == 0:
-                learner.actor.inputs.standardise(training.replay.observed())
+                learner.standardise(training.replay)
             rate = linear_schedule(args.learning_rate, training.progress)
             while (training.updates + 1) * args.decisions_per_update <= training.collector.steps:
                 batch = training.replay.sample_sequences(training.rng, args.batch_size, args.value_steps)
@@ -421,13 +419,13 @@ def learn(args: Any, method: str, training_of: Any, learner_of: Any, evaluation:
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`, errors as of `learning_team`."""
 
-    def learner_of(args: Args, roster: Roster) -> Learner:
-        return Learner(args, roster, Actor(roster, args.hidden))
+    def learner_of(training: Training) -> Learner:
+        return Learner(training.args, training.roster, Actor(training.roster, training.args.hidden))
 
     return learn(args, METHOD, Training, learner_of, evaluation)
 
 
-def make_player(arrays: Mapping[str, np.ndarray], game: Game, team: str, explore: bool = False) -> NumbersPlayer:
+def make_player(arrays: Mapping[str, np.ndarray], game: Game, team: str, explore: bool = False) -> ActorPlayer:
     """The player of a team by weights.
 
     Args:
@@ -443,29 +441,10 @@ def make_player(arrays: Mapping[str, np.ndarray], game: Game, team: str, explore
     hidden = hidden_of(arrays)
     actor = fitting_network(lambda: Actor(roster, hidden), arrays)
     load_arrays(actor, arrays)
-    legal = numbers_of(roster)
-
-    def decide(observations: Mapping[str, torch.Tensor], normals: torch.Tensor) -> torch.Tensor:
-        read = actor.read(observations)
-        return actor.policy(read.rows, legal.expand(len(normals), -1, -1), normals if explore else None)[0]
-
-    return NumbersPlayer(decide, roster, team)
+    return ActorPlayer(actor, roster, team, explore)
 
 
-def hidden_of(arrays: Mapping[str, np.ndarray]) -> tuple[int, ...]:
-    """Widths of the hidden layers of a policy in a file, which may be anybody's.
-
-    Raises:
-        ValueError: It has none.
-    """
-    names = [f"policy.network.networks.0.layers.{k}.weight" for k in range(len(arrays))]
-    found = [arrays[name] for name in names if name in arrays]
-    if not found or any(array.ndim != 3 for array in found):
-        raise ValueError(f"the policy has no layers {names[0] if names else ''}: it was saved by another method")
-    return tuple(array.shape[2] for array in found)
-
-
-def load_policy(path: Path, game: Game, team: str, explore: bool = False) -> NumbersPlayer:
+def load_policy(path: Path, game: Game, team: str, explore: bool = False) -> ActorPlayer:
     """The player of a policy file; arguments as of `make_player`.
 
     Raises:

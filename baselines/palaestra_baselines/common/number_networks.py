@@ -5,7 +5,8 @@ Tensors have the agent after the leading axes: observations ``[..., A, I]``, act
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,16 +68,22 @@ class Inputs(nn.Module):
                 self.scale[columns, :size] = torch.from_numpy(1.0 / deviation).float()
 
 
+def perceptron(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
+    """Layers with rectified units between them, of random weights from torch's generator."""
+    layers = [layer for a, b in pairwise((inputs, *hidden)) for layer in (nn.Linear(a, b), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Linear((inputs, *hidden)[-1], outputs))
+
+
 class GroupNetworks(nn.Module):
     """A perceptron for each group of agents, which share its weights."""
 
     order: torch.Tensor
 
-    def __init__(self, roster: Roster, inputs: int, hidden: Sequence[int], outputs: int, zero: bool = False) -> None:
-        """Random weights from torch's generator; those of the last layers are 0 where ``zero``."""
+    def __init__(self, roster: Roster, inputs: int, hidden: Sequence[int], outputs: int) -> None:
+        """Random weights from torch's generator."""
         super().__init__()
         self.agents = [list(group.agents) for group in roster.groups.values()]
-        self.networks = nn.ModuleList(Perceptrons(1, inputs, hidden, outputs, zero) for _ in self.agents)
+        self.networks = nn.ModuleList(perceptron(inputs, hidden, outputs) for _ in self.agents)
         order = np.argsort([agent for agents in self.agents for agent in agents])
         self.register_buffer("order", torch.from_numpy(order), persistent=False)
 
@@ -84,11 +91,8 @@ class GroupNetworks(nn.Module):
         """Outputs ``[..., A, outputs]`` of rows ``[..., A, inputs]``."""
         networks: Any = self.networks
         if len(networks) == 1:
-            return networks[0](rows.reshape(1, -1, rows.shape[-1])).view(*rows.shape[:-1], -1)
-        parts = []
-        for network, agents in zip(networks, self.agents, strict=True):
-            own = rows[..., agents, :]
-            parts.append(network(own.reshape(1, -1, own.shape[-1])).view(*own.shape[:-1], -1))
+            return networks[0](rows)
+        parts = [network(rows[..., agents, :]) for network, agents in zip(networks, self.agents, strict=True)]
         return torch.cat(parts, -2)[..., self.order, :]
 
 
@@ -113,12 +117,8 @@ class TwinCritic(nn.Module):
         return self.rest(hidden.transpose(0, 1))[..., 0].view(2, *rows.shape[:-1])
 
 
-Decide = Callable[[Mapping[str, torch.Tensor], torch.Tensor], torch.Tensor]
-"""``decide(observations by role, normals [n, A, M])`` -> actions ``[n, A, M]`` of all agents of a team."""
-
-
-class NumbersPlayer:
-    """Plays a team whose agents give real numbers: an `palaestra.core.run.opponents.Opponent`.
+class ActorPlayer:
+    """Plays a team by an actor: an `palaestra.core.run.opponents.Opponent`.
 
     Draws come from the seed of the lane and the number of the decision, so that a match repeats to the bit.
 
@@ -129,23 +129,40 @@ class NumbersPlayer:
 
     memory_size = 1
 
-    def __init__(self, decide: Decide, roster: Roster, team: str) -> None:
-        """Keeps what decides for the team's agents."""
-        self.decide, self.roster, self.team = decide, roster, list(roster.game.teams).index(team)
-        self.policy_outputs = dict[str, np.ndarray]()
+    def __init__(self, actor: Any, roster: Roster, team: str, explore: bool) -> None:
+        """Keeps an `Actor` of the team's agents; ``explore`` draws actions, else there is no noise."""
+        self.actor, self.roster, self.explore = actor, roster, explore
+        self.team, self.policy_outputs = list(roster.game.teams).index(team), dict[str, np.ndarray]()
+        self.legal = torch.zeros(roster.agents, roster.actions, dtype=torch.bool)
+        for name, columns in roster.columns.items():
+            self.legal[columns, : roster.choices[name]] = True
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
         """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
-        roster, count, shape = self.roster, len(memory), (self.roster.agents, self.roster.actions)
+        roster, count, shape = self.roster, len(memory), self.legal.shape
         seen = observations if isinstance(observations, dict) else {next(iter(roster.sizes)): observations}
-        normals = Chance(seeds, memory[:, 0], 1, self.team).normals(shape[0] * shape[1]).astype(np.float32)
-        parts = []
+        noise = Chance(seeds, memory[:, 0], 1, self.team).normals(shape.numel()).astype(np.float32)
+        parts, own = [], self.legal.expand(CHUNK, -1, -1)
         for start in range(0, count, CHUNK):
             rows = np.minimum(np.arange(start, start + CHUNK), count - 1)
             chunk = {name: torch.from_numpy(np.ascontiguousarray(seen[name][rows])) for name in roster.sizes}
+            drawn = torch.from_numpy(noise[rows]).unflatten(1, shape) if self.explore else None
             with torch.no_grad():
-                parts.append(self.decide(chunk, torch.from_numpy(normals[rows]).unflatten(1, shape)))
+                parts.append(self.actor.policy(self.actor.read(self.actor.inputs(chunk)).rows, own, drawn)[0])
         memory[:, 0] += 1
         actions = torch.cat(parts)[:count].numpy()
         chosen = {name: roster.joint[name].split(actions[:, columns]) for name, columns in roster.columns.items()}
         return next(iter(chosen.values())) if len(chosen) == 1 else chosen
+
+
+def hidden_of(arrays: Mapping[str, np.ndarray], prefix: str = "policy.network.networks.0.") -> tuple[int, ...]:
+    """Widths of the hidden layers of a `perceptron` in a policy file, which may be anybody's.
+
+    Raises:
+        ValueError: It has no layers.
+    """
+    names = [f"{prefix}{2 * k}.weight" for k in range(len(arrays))]
+    found = [arrays[name] for name in names if name in arrays]
+    if not found or any(array.ndim != 2 for array in found):
+        raise ValueError(f"the policy has no layers {prefix}0.weight: another method saved it")
+    return tuple(len(array) for array in found[:-1])
