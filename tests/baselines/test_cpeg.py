@@ -78,14 +78,14 @@ def test_an_action_is_one_step_from_the_greatest_noise_clipped_and_without_densi
     legal = torch.ones(50, 2, 1, dtype=torch.bool)
     legal[0, 1] = False
     with torch.no_grad():
-        policy.network.networks[0][-1].bias.fill_(4.0)  # type: ignore[union-attr, index]
+        policy.network.networks[0][-1].bias.fill_(2.0)  # type: ignore[union-attr, index]
         actions, logs = policy(rows, legal, noise)
         free = policy.denoise(rows, 2.0 * noise, torch.full((50, 2), LEVELS - 1))
         torch.testing.assert_close(actions, free.clamp(-1.0, 1.0) * legal)
         middle = policy.denoise(rows, torch.zeros(50, 2, 1), torch.full((50, 2), LEVELS - 1))
         torch.testing.assert_close(policy(rows, legal, None)[0], middle.clamp(-1.0, 1.0) * legal)
     assert logs is None
-    assert (free.abs() > 1.0).any()
+    assert 0.2 < (free.abs() > 1.0).float().mean() < 0.8
 
 
 def test_the_loss_compares_with_the_target_network_at_the_level_below_from_the_same_noise():
@@ -205,6 +205,7 @@ def test_entries_move_towards_the_mean_of_their_latents_and_unused_ones_start_ag
     torch.testing.assert_close(consensus.codebook[0, 9], torch.full((WIDTH,), 9.0))
     consensus.update_codebook(latents, rng)
     assert {round(x, 4) for x in consensus.codebook[0, 1:, 0].tolist()} == {0.2, 0.4}
+    assert round(consensus.codebook[0, 0, 0].item(), 4) not in (0.2, 0.4)
     assert {round(x, 4) for x in consensus.codebook[1, [0, 1, 2, 4], 0].tolist()} == {3.2}
 
 
