@@ -18,6 +18,7 @@
     python benchmarks/learn.py ucav_league --seeds 2  # pilots by self-play: see `learning.hierarchy_figures`
     python benchmarks/learn.py concert     # orders with masks: see `learning.concert_figures`
     python benchmarks/learn.py dipllm      # policies of joint orders: see `learning.dipllm_figures`
+    python benchmarks/learn.py sparse      # sparse rewards of teams: see `learning.sparse_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -45,6 +46,7 @@ from learning import (
     search_figures,
     seqwm_figures,
     skirmish_figures,
+    sparse_figures,
     team_figures,
     text_figures,
     tracking_figures,
@@ -87,6 +89,9 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "ucav_first_hour": ucav_pursuit_figures.first_hour,
     "ucav_league": hierarchy_figures.league_figure,
     "concert_first_hour": concert_figures.first_hour,
+    **{f"sparse_{group}": partial(sparse_figures.once_figure, group) for group in sparse_figures.ONCE_GROUPS},
+    **{f"sparse_{group}": partial(sparse_figures.spread_figure, group) for group in sparse_figures.SPREAD_GROUPS},
+    "sparse_speed": sparse_figures.sparse_speed,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -111,6 +116,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "ucav_league": hierarchy_figures.draw_league,
     "ucav_league_matrix": hierarchy_figures.draw_matrix,
     "concert_first_hour": concert_figures.draw_first_hour,
+    **{f"sparse_{group}": partial(sparse_figures.draw_spread, group) for group in sparse_figures.SPREAD_GROUPS},
     **{f"dipllm_{group}": partial(dipllm_figures.draw_dipllm, group) for group in ("duel", "duel20")},
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""

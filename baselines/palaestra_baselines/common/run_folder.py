@@ -65,6 +65,7 @@ class RunArgs:
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = ("seed", "workers")
     SHARES: ClassVar[tuple[str, ...]] = ()
+    ANY_SIGN: ClassVar[tuple[str, ...]] = ()
     SEEDS_BY: ClassVar[str] = "palaestra_baselines.common.many_runs:train_seeds"
     """What ``palaestra train METHOD --seeds`` calls, see there."""
 
@@ -93,7 +94,7 @@ class RunArgs:
         Raises:
             ValueError: A number that no training can have; names the option.
         """
-        check_numbers(asdict(self), self.MAY_BE_ZERO, self.SHARES)
+        check_numbers(asdict(self), self.MAY_BE_ZERO, self.SHARES, self.ANY_SIGN)
         if self.seed >= 1 << 31:
             raise ValueError(f"--seed is a whole number below 2**31, got {self.seed}")
         if self.resume and self.overwrite:
@@ -400,13 +401,16 @@ def lock_file(file: IO[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def check_numbers(values: Mapping[str, Any], may_be_zero: Iterable[str], shares: Iterable[str]) -> None:
+def check_numbers(
+    values: Mapping[str, Any], may_be_zero: Iterable[str], shares: Iterable[str], any_sign: Iterable[str] = ()
+) -> None:
     """Looks at the numbers of a training.
 
     Args:
         values: Values of all arguments by name: numbers, tuples of numbers, and others, which are left alone.
         may_be_zero: Names of those that may be 0, or have no number; all others are greater.
         shares: Names of those that lie in [0, 1].
+        any_sign: Names of those that may be negative.
 
     Raises:
         ValueError: One is not finite, negative, 0 or above 1, or a tuple is empty; names the option and its value.
@@ -423,6 +427,8 @@ def check_numbers(values: Mapping[str, Any], may_be_zero: Iterable[str], shares:
         given = " ".join(f"{x}" for x in numbers)
         if name in shares:
             wanted, fits = "between 0 and 1", all(0.0 <= x <= 1.0 for x in numbers)
+        elif name in any_sign:
+            wanted, fits = "finite", all(math.isfinite(x) for x in numbers)
         elif name in may_be_zero:
             wanted, fits = "not negative", all(0.0 <= x < math.inf for x in numbers)
         else:

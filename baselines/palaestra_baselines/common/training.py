@@ -156,6 +156,8 @@ class LaneTraining:
     """Columns of the curve about a gradient step."""
     ROSTER: ClassVar[type[Roster]] = Roster
     """What a team that learns observes."""
+    REPLAY: ClassVar[type[Replay]] = Replay
+    """Where decisions are kept."""
     KEEPS_REPLAY: ClassVar[bool] = False
     """Whether a checkpoint holds the replay."""
     LEARNS_NUMBERS: ClassVar[bool] = False
@@ -181,7 +183,7 @@ class LaneTraining:
         self.roster = (
             one_team_roster(self.ROSTER, sim.game, args.team, **options) if args.team else two_team_roster(sim.game)
         )
-        self.replay = Replay(rows + 1, args.lanes)
+        self.replay = self.REPLAY(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.rng = np.random.default_rng([args.seed, 2])
         self.evaluation = evaluation or self._evaluate_by_script

@@ -278,6 +278,31 @@ class Perceptrons(nn.Module):
         return self.last(rows)
 
 
+def squashed_normal(
+    outputs: torch.Tensor, noise: torch.Tensor | None, counts: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Numbers a = tanh(u) with u normal, and the logarithms of their densities.
+
+        log pi(a) = sum_k log N(u_k) - log(1 - a_k^2)
+
+    Args:
+        outputs: ``[..., 2 M]``: means of u, and logarithms of its deviations before they are put into `LOG_DEVIATION`.
+        noise: Standard normal draws ``[..., M]``; None takes the means, without densities.
+        counts: 1 for numbers that an agent has, else 0; broadcast to ``[..., M]``.
+
+    Returns:
+        ``[..., M]`` and ``[...]``.
+    """
+    means, raw = outputs.chunk(2, -1)
+    if noise is None:
+        return means.tanh() * counts, None
+    low, high = LOG_DEVIATION
+    logs = low + 0.5 * (high - low) * (raw.tanh() + 1.0)
+    actions = (means + logs.exp() * noise).tanh()
+    density = -0.5 * noise**2 - logs - 0.5 * math.log(2.0 * math.pi) - (1.0 - actions**2 + 1e-6).log()
+    return actions * counts, (density * counts).sum(-1)
+
+
 class Transitions(nn.Module):
     """Dynamics and reward of each agent, one hidden layer each; both first layers are one product."""
 
@@ -404,14 +429,7 @@ class WorldModel(nn.Module):
         self, latents: torch.Tensor, before: torch.Tensor, masks: Masks, noise: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         outputs = self.actor(torch.cat([latents, others_seen(before, masks.actors)], -1))
-        means, raw = outputs.chunk(2, -1)
-        if noise is None:
-            return means.tanh() * self.counts, None
-        low, high = LOG_DEVIATION
-        logs = low + 0.5 * (high - low) * (raw.tanh() + 1.0)
-        actions = (means + logs.exp() * noise).tanh()
-        density = -0.5 * noise**2 - logs - 0.5 * math.log(2.0 * math.pi) - (1.0 - actions**2 + 1e-6).log()
-        return actions * self.counts, (density * self.counts).sum(-1)
+        return squashed_normal(outputs, noise, self.counts)
 
     def values(self, latents: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
         """Both values ``[2, G, B]``."""
