@@ -1,7 +1,7 @@
 """CPEG: a multimodal policy of one step, a consensus of the team, and a bonus that the consensus guides.
 
-Consistency policies with consensus for exploration in teams (arXiv 2411.03603). The paper's abstract names the parts;
-its code was not found: formulas and numbers here are ours. CPEG is MASAC (`palaestra_baselines.masac`) with three parts
+Fu et al., "CPEG: Leveraging Consistency Policy with Consensus Guidance for Multi-agent Exploration" (arXiv 2411.03603).
+The paper's abstract names the parts; its code was not found: formulas and numbers here are ours. CPEG is MASAC (`palaestra_baselines.masac`) with three parts
 changed; with ``--policy gaussian --consensus False --no-guidance`` it is MASAC, decision for decision.
 
 Consistency policy (Song et al., "Consistency Models", arXiv 2303.01469), with k_1 = eps < .. < k_N levels of noise, s =
