@@ -1,6 +1,6 @@
 """Two peaks: agents choose a number each, once; two choices are best.
 
-The reward is exp(-d^2 / (2 0.1^2)), where d^2 is the sum over agents of the squared distances from 0.6, or that from
+The reward is exp(-d^2 / (2 0.2^2)), where d^2 is the sum over agents of the squared distances from 0.6, or that from
 -0.6 if it is less: agents at different peaks are paid nothing. A normal distribution has one of the peaks, or both and
 all between; see `learning.sparse_figures`.
 """
@@ -12,7 +12,7 @@ import math
 import palaestra
 from palaestra.game import Continuous, Field, Game, Role
 
-PEAK, WIDTH = 0.6, 0.1
+PEAK, WIDTH = 0.6, 0.2
 """Distance of the peaks from 0, and their width."""
 
 
