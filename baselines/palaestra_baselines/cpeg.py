@@ -24,7 +24,7 @@ Codebooks are running means of their latents; an entry that 100 batches did not 
 come from own observations, in play, too. ``--consensus state`` makes one code from what all agents see together, which
 play would have to communicate: an upper line. Guidance: the bonus of MASAC, by codes::
 
-    palaestra train cpeg --env-id palaestra/Spread-v0 --options actions=continuous reward=sparse agents=2
+    palaestra train cpeg --env-id palaestra/SparseSpread-2-v0
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Ours, for sparse rewards: a quarter of each batch comes from matches with any re
 rarely visited pairs of observation and action (`palaestra_baselines.common.visit_counts`), which fall with the share of
 matches that are paid. Hidden layers of critics are normalised without weights. Evaluations play the means::
 
-    palaestra train masac --env-id palaestra/Spread-v0 --options actions=continuous reward=sparse agents=2
+    palaestra train masac --env-id palaestra/SparseSpread-2-v0
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ class Args(LaneArgs):
     SHARES: ClassVar[tuple[str, ...]] = (*LaneArgs.SHARES, "tau", "paid_share")
     ANY_SIGN: ClassVar[tuple[str, ...]] = ("target_entropy",)
 
-    env_id: str = "palaestra/Spread-v0"
-    options: tuple[str, ...] = ("actions=continuous", "reward=sparse", "agents=2")
+    env_id: str = "palaestra/SparseSpread-2-v0"
     opponent: str = ""
     total_steps: int = 600_000
     lanes: int = 48

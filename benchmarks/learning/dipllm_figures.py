@@ -52,9 +52,9 @@ METHODS: dict[str, Method] = {
     "full_100": Method("factorised, 100 games", "dipllm", {"games": 100}),
     "joint_100": Method("classifier, 100 games", "dipllm", {"games": 100, "student": "joint"}),
 }
-STEPS = {"duel": 400_000, "duel20": 1_200_000, "france_austria": 400_000, "standard": 60_000}
+STEPS = {"duel": 400_000, "duel20": 1_200_000, "france_austria": 400_000, "standard": 400_000}
 """Positions of gradient steps. On the small map 1,500,000 were worse, on the larger one 1,200,000 were better."""
-STANDARD: dict[str, Any] = {"games": 30, "rounds": 20, "batch_size": 64, "matches": 70}
+STANDARD: dict[str, Any] = {"games": 60, "rounds": 20, "hidden": (96, 96), "matches": 70}
 """Arguments on the standard map with seven powers: a phase takes longer, and the search plays each round anew."""
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "duel": tuple(Entry("duel", arm, STEPS["duel"]) for arm in METHODS),
