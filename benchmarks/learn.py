@@ -90,7 +90,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "ucav_league": hierarchy_figures.league_figure,
     "concert_first_hour": concert_figures.first_hour,
     **{f"sparse_{group}": partial(sparse_figures.once_figure, group) for group in sparse_figures.ONCE_GROUPS},
-    **{f"sparse_{group}": partial(sparse_figures.spread_figure, group) for group in sparse_figures.SPREAD_GROUPS},
+    **{f"sparse_{group}": partial(sparse_figures.curve_figure, group) for group in sparse_figures.CURVE_GROUPS},
+    "sparse_tuning": sparse_figures.sparse_tuning,
     "sparse_speed": sparse_figures.sparse_speed,
 }
 """Figure by name, in the order in which they are made."""
@@ -116,7 +117,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "ucav_league": hierarchy_figures.draw_league,
     "ucav_league_matrix": hierarchy_figures.draw_matrix,
     "concert_first_hour": concert_figures.draw_first_hour,
-    **{f"sparse_{group}": partial(sparse_figures.draw_spread, group) for group in sparse_figures.SPREAD_GROUPS},
+    **{f"sparse_{group}": partial(sparse_figures.draw_curves, group) for group in sparse_figures.CURVE_GROUPS},
     **{f"dipllm_{group}": partial(dipllm_figures.draw_dipllm, group) for group in ("duel", "duel20")},
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""

@@ -158,6 +158,10 @@ class Read(NamedTuple):
     rows: torch.Tensor
     codes: torch.Tensor | None = None
 
+    def at(self, *index: Any) -> Read:
+        """The part of some rows, by an index of leading axes."""
+        return Read(*(None if part is None else part[index] for part in self))
+
 
 class Actor(nn.Module):
     """What plays: scaled inputs, and a policy."""
@@ -282,37 +286,37 @@ class Learner:
         return self.visits.index(codes, actions)
 
     @torch.no_grad()
-    def targets(self, batch: Sequences, seen: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+    def targets(self, batch: Sequences, read: Read, noise: torch.Tensor) -> torch.Tensor:
         """Targets ``[B]`` of the first decisions of sequences of n decisions.
 
         Args:
             batch: The sequences.
-            seen: Inputs ``[n + 1, B, A, I]`` of their positions.
+            read: Of their positions, ``[n + 1, B, A, ...]``.
             noise: Standard normal draws ``[B, A, M]``.
         """
         args, legal = self.args, batch.positions.legal
         rewards = batch.rewards[..., self.team] * args.reward_scale
         if self.bonus:
-            index = self.index(self.actor.read(seen[:-1]), batch.actions)
+            index = self.index(read.at(slice(-1)), batch.actions)
             rewards = rewards + self.bonus * self.visits.weight * self.visits.bonus(index, legal[:-1].any(-1))
         last = (batch.weights.cumprod(0).sum(0).long() - 1).clamp(min=0)  # decision after which the value is taken
         rows = torch.arange(len(last))
-        read = self.actor.read(seen[last + 1, rows])
-        actions, logs = self.actor.policy(read.rows, legal[last + 1, rows], noise)
+        after = read.at(last + 1, rows)
+        actions, logs = self.actor.policy(after.rows, legal[last + 1, rows], noise)
         values = torch.zeros_like(rewards)
-        values[last, rows] = soft_values(self.target(read.seen, actions), logs, self.temperature)
+        values[last, rows] = soft_values(self.target(after.seen, actions), logs, self.temperature)
         return value_targets(rewards, values[None], batch, args.gamma, args.value_steps)[0, 0]
 
     def update(self, batch: Sequences, rate: float, rng: np.random.Generator) -> list[torch.Tensor | float]:
         """A gradient step of all networks; returns the losses that `Training.LOSSES` names."""
         with torch.no_grad():
-            seen = self.actor.inputs(batch.positions.observations)
-            read = self.actor.read(seen[0])
-        y = self.targets(batch, seen, draw(rng, *batch.actions.shape[1:]))
-        loss = critic_loss(self.critic(read.seen, batch.actions[0]), y, batch.weights[0])
+            read = self.actor.read(self.actor.inputs(batch.positions.observations))
+        y = self.targets(batch, read, draw(rng, *batch.actions.shape[1:]))
+        first = read.at(0)
+        loss = critic_loss(self.critic(first.seen, batch.actions[0]), y, batch.weights[0])
         self.step("critic", loss, rate)
         self.critic.requires_grad_(False)
-        others = self.improve(read, batch, rate, rng)
+        others = self.improve(first, batch, rate, rng)
         self.critic.requires_grad_(True)
         polyak_update(self.target, self.critic, self.args.tau)
         return [loss, *others]

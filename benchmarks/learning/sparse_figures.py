@@ -3,8 +3,11 @@
 ``sparse_peaks``    one agent, two best choices: who holds both
 ``sparse_pairs``    the same for two agents that draw apart: how often they miss each other
 ``sparse_trap``     two agents, a wide hill and a narrow peak: who finds the peak
+``sparse_tuning``   arguments that were tried on SparseSpread-2, as many for each method; a table alone
 ``sparse_spread2``  SparseSpread-2: curves, shares of matches that are solved, how often codes of teammates agree
-``sparse_spread``   SparseSpread with three agents
+``sparse_tasks``    SparseSpread with three agents, SparseReference, SparseSpeakerListener
+``sparse_dense``    the dense twin of SparseSpread-2
+``sparse_bodies``   three running robots: marks that are passed in a match
 ``sparse_speed``    decisions a second of the loops of CPEG and MASAC
 
 The first three take one decision; what is told of them are draws of the last policy, greedy ones of MAPPO.
@@ -32,6 +35,7 @@ DRAWS = 512
 """Drawn decisions of a policy in a game of one decision; matches in which codes are compared."""
 HILL = 0.6
 """Worth of the hill of the trap: who is paid more is at the peak."""
+SOLVED, MARKS = "share of matches that are solved", "marks passed in a match"
 SPEED_STEPS, SPEED_PAIRS = 20_000, 3
 
 
@@ -44,14 +48,14 @@ class Setting:
         env_id: Environment.
         team: The team.
         options: Keywords of the game.
-        arguments: What all methods are given there.
+        measure: What the return is.
     """
 
     title: str
     env_id: str
     team: str = "agent"
     options: tuple[str, ...] = ()
-    arguments: Any = None
+    measure: str = SOLVED
 
 
 ONCE: dict[str, Any] = {
@@ -74,6 +78,14 @@ SETTINGS = {
     "trap": Setting("TeamTrap", "palaestra/TeamTrap-v0"),
     "spread2": Setting("SparseSpread-2", "palaestra/SparseSpread-2-v0"),
     "spread": Setting("SparseSpread", "palaestra/SparseSpread-v0"),
+    "reference": Setting("SparseReference", "palaestra/SparseReference-v0"),
+    "speaker": Setting("SparseSpeakerListener", "palaestra/SparseSpeakerListener-v0"),
+    "dense": Setting(
+        "SparseSpread-2, reward=dense", "palaestra/SparseSpread-2-v0", options=("reward=dense",), measure="return"
+    ),
+    "cheetah": Setting("SparseMaHalfCheetah", "palaestra/SparseMaHalfCheetah-v0", team="body", measure=MARKS),
+    "ant": Setting("SparseMaAnt", "palaestra/SparseMaAnt-v0", team="body", measure=MARKS),
+    "hopper": Setting("SparseMaHopper", "palaestra/SparseMaHopper-v0", team="body", measure=MARKS),
 }
 ALONE = {"consensus": False, "guidance": False}
 METHODS: dict[str, Method] = {
@@ -85,7 +97,23 @@ METHODS: dict[str, Method] = {
     "masac_bonus": Method("MASAC with bonus", "masac", {"bonus": 0.05}),
     "mappo": Method("MAPPO", "mappo", {"opponent": ""}),
 }
+TUNING_SEED = 100
+"""No seed of a figure."""
+TUNING: dict[str, tuple[dict[str, Any], ...]] = {
+    "cpeg": ({}, {"eta": 0.3}, {"eta": 3.0}, {"agreement": 5.0}, {"agreement": 20.0}),
+    "masac": ({}, *({"target_entropy": at} for at in (-0.5, -1.5, -2.5)), {"value_steps": 5}),
+    "masac_bonus": ({}, {"bonus": 0.02}, {"bonus": 0.1}, {"bonus": 0.2}, {"target_entropy": -1.5}),
+    "mappo": (
+        *({}, {"entropy": (0.03, 0.001)}, {"rollout": 25, "gamma": 0.97}, {"learning_rate": (3e-3, 3e-4)}),
+        {"epochs": 10, "entropy": (0.02, 0.001)},
+    ),
+}
+"""Arguments that were tried, beside those of `METHODS`, for each method the same number of times."""
 ONCE_MAPPO: dict[str, Any] = {"lanes": 64, "rollout": 4, "minibatches": 2, "hidden": (32, 32), "evaluations": 1}
+COMPARED = ("cpeg", "masac", "masac_bonus", "mappo")
+DENSE_STEPS, BODY_STEPS = 300_000, 300_000
+BODY: dict[str, Any] = {"gamma": 0.99, "evaluations": 6, "matches": 32}
+OFF_POLICY_BODY: dict[str, Any] = {"value_steps": 5}
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "peaks": tuple(Entry("peaks", name, ONCE_STEPS, seeds=16, arguments=made) for name, made in PEAKS.items()),
     "pairs": tuple(Entry("pairs", name, ONCE_STEPS, seeds=16, arguments=made) for name, made in PEAKS.items()),
@@ -98,12 +126,19 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("spread2", "mappo", MAPPO_STEPS),
         *(Entry("spread2", name, SPREAD_STEPS, seeds=3) for name in ("no_consensus", "no_guidance", "consistency")),
     ),
-    "spread": (
-        *(Entry("spread", name, SPREAD_STEPS, seeds=3) for name in ("cpeg", "masac", "masac_bonus")),
-        Entry("spread", "mappo", MAPPO_STEPS, seeds=3),
+    "tasks": tuple(
+        Entry(place, name, MAPPO_STEPS if name == "mappo" else SPREAD_STEPS, seeds=3)
+        for place in ("spread", "reference", "speaker")
+        for name in COMPARED
+    ),
+    "dense": tuple(Entry("dense", name, DENSE_STEPS, seeds=3) for name in ("cpeg", "masac", "mappo")),
+    "bodies": tuple(
+        Entry(place, name, BODY_STEPS, seeds=3, arguments={**BODY, **({} if name == "mappo" else OFF_POLICY_BODY)})
+        for place in ("cheetah", "ant", "hopper")
+        for name in ("cpeg", "masac_bonus", "mappo")
     ),
 }
-ONCE_GROUPS, SPREAD_GROUPS = ("peaks", "pairs", "trap"), ("spread2", "spread")
+ONCE_GROUPS, CURVE_GROUPS = ("peaks", "pairs", "trap"), ("spread2", "tasks", "dense", "bodies")
 
 
 def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
@@ -212,28 +247,29 @@ def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
 # -- sparse tasks ------------------------------------------------------------------------------------------------------
 
 
-def spread_figure(group: str, args: FigureArgs) -> None:
-    """Curves and last results of all methods on a task whose return is 1 where it is solved."""
+def curve_figure(group: str, args: FigureArgs) -> None:
+    """Curves and last returns of all methods on the tasks of a group."""
     entries = GROUPS[group]
     runs = figures.train_entries(f"sparse_{group}", entries, METHODS, run_of, args)
     logs = figures.read_logs(runs)
     figures.write_rows(args.figures / f"sparse_{group}.csv", figures.curve_rows(logs, "setting", "method"))
-    draw_spread(group, args.figures)
+    draw_curves(group, args.figures)
     rows = []
     for entry in entries:
         for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
-            row = {"setting": group, "method": entry.method, "seed": run.seed, "success": log[-1]["return"]}
+            row = {"setting": entry.place, "method": entry.method, "seed": run.seed, "last": log[-1]["return"]}
             rows.append({**row, "area": area(log), "cpu_s": log[-1]["cpu_s"], **agreement(entry, run)})
     figures.write_rows(args.figures / f"sparse_{group}_results.csv", rows)
-    print("\n".join(spread_lines(group, rows)))
+    print("\n".join(curve_lines(rows)))
 
 
-def draw_spread(group: str, folder: Path) -> None:
-    """Draws the curves of all methods of a group."""
-    table = folder / f"sparse_{group}.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "method")
-    curves = {METHODS[name].title: drawing.curve_over_seeds(made, "return") for name, made in runs.items()}
-    drawing.draw(table, [drawing.Panel(SETTINGS[group].title, "share of matches that are solved", curves)])
+def draw_curves(group: str, folder: Path) -> None:
+    """Draws the curves of all methods of a group, a panel a task."""
+    table, curves = folder / f"sparse_{group}.csv", dict[str, dict[str, drawing.Curve]]()
+    for (place, name), runs in drawing.group_runs(drawing.read_table(table), "setting", "method").items():
+        curves.setdefault(place, {})[METHODS[name].title] = drawing.curve_over_seeds(runs, "return")
+    panels = [drawing.Panel(SETTINGS[place].title, SETTINGS[place].measure, made) for place, made in curves.items()]
+    drawing.draw(table, panels)
 
 
 def area(log: Sequence[Mapping[str, float]], total: float = SPREAD_STEPS) -> float:
@@ -275,29 +311,47 @@ def agreement(entry: Entry, run: RunArgs) -> dict[str, float]:
     }
 
 
-def spread_lines(group: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Interquartile means over seeds with intervals, and what is asked of them."""
-    found = dict[str, tuple[float, float, float]]()
-    for name in dict.fromkeys(row["method"] for row in rows):
-        own = [row for row in rows if row["method"] == name]
-        last = np.array([row["success"] for row in own])
-        found[name] = mean, low, high = bootstrap_interval(last)
-        text = (
-            f"{SETTINGS[group].title}, {METHODS[name].title}: {100 * mean:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-        )
-        text += f", worst {100 * last.min():.0f} %, area {np.mean([row['area'] for row in own]):.3f}"
-        cpu_s = max(row["cpu_s"] for row in own)
+def curve_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Interquartile means over seeds with intervals, and what is asked of them on SparseSpread-2."""
+    found = dict[tuple[str, str], tuple[float, float, float]]()
+    for place, name in dict.fromkeys((row["setting"], row["method"]) for row in rows):
+        own = [row for row in rows if (row["setting"], row["method"]) == (place, name)]
+        last, cpu_s = np.array([row["last"] for row in own]), max(row["cpu_s"] for row in own)
+        found[place, name] = mean, low, high = bootstrap_interval(last)
+        text = f"{SETTINGS[place].title}, {METHODS[name].title}: {mean:.3f} ({low:.3f} to {high:.3f})"
+        text += f", worst {last.min():.3f}, area {np.mean([row['area'] for row in own]):.3f}"
         asked = [("at most 3 min", cpu_s <= 180.0)]
         if "agree" in own[0]:
             agree, other = (np.mean([row[key] for row in own]) for key in ("agree", "agree_shuffled"))
             text += f", codes agree {100 * agree:.0f} % (shuffled {100 * other:.0f} %)"
             asked += [("at least 75 %", bool(agree >= 0.75))] if name == "cpeg" else []
-        yield f"{text}, {cpu_s:.0f} s{figures.verdicts(asked if group == 'spread2' else [])}"
-    if group == "spread2":
-        asked = [
-            (f"above {METHODS[o].title}", found["cpeg"][1] > found[o][2]) for o in ("masac", "masac_bonus", "mappo")
-        ]
+        yield f"{text}, {cpu_s:.0f} s{figures.verdicts(asked if place == 'spread2' else [])}"
+    if ("spread2", "cpeg") in found:
+        low = found["spread2", "cpeg"][1]
+        others = ("masac", "masac_bonus", "mappo")
+        asked = [(f"above {METHODS[name].title}", low > found["spread2", name][2]) for name in others]
         yield f"CPEG{figures.verdicts(asked)}"
+
+
+def sparse_tuning(args: FigureArgs) -> None:
+    """Last success and area of all trials on SparseSpread-2."""
+    runs = dict[Any, list[RunArgs]]()
+    for name, trials in TUNING.items():
+        entry = Entry("spread2", name, MAPPO_STEPS if name == "mappo" else SPREAD_STEPS)
+        for number, trial in enumerate(trials):
+            tried = replace(entry, arguments=trial)
+            folder = args.runs / "sparse_tuning" / name / str(number)
+            runs[name, number] = [
+                run_of(tried, TUNING_SEED, folder, quiet=True, trust_checkpoint=args.trust_checkpoint)
+            ]
+    figures.train_in_turn("sparse_tuning", runs, lambda key: METHODS[key[0]].module, args)
+    logs = figures.read_logs(runs)
+    rows = []
+    for (name, number), (log,) in logs.items():
+        tried = " ".join(f"{key}={value}" for key, value in TUNING[name][number].items())
+        rows.append({"method": name, "tried": tried, "success": log[-1]["return"], "area": area(log)})
+        print("{method} {tried}: {success:.3f}, area {area:.3f}".format(**rows[-1]))
+    figures.write_rows(args.figures / "sparse_tuning.csv", rows)
 
 
 # -- speed -------------------------------------------------------------------------------------------------------------

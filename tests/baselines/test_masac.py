@@ -188,7 +188,7 @@ def test_targets_have_rewards_up_to_the_end_of_the_match_and_the_soft_value_ther
     noise = torch.randn(4, 2, 1)
     seen = learner.actor.inputs(batch.positions.observations)
     with torch.no_grad():
-        y = learner.targets(batch, seen, noise)
+        y = learner.targets(batch, learner.actor.read(seen), noise)
         expected, r = list[float](), batch.rewards[..., 0]
         for lane, place in ((0, 3), (2, 1)):  # positions whose values count
             rows = seen[place, lane][None]
@@ -265,7 +265,7 @@ def test_targets_have_the_bonus_of_each_of_their_decisions():
         learner, batch = tiny_learner(bonus=bonus), sequences(CONTINUES, WEIGHTS)
         learner.visits.paid.fill_(0.4)
         seen = learner.actor.inputs(batch.positions.observations)
-        found.append(learner.targets(batch, seen, torch.zeros(4, 2, 1)))
+        found.append(learner.targets(batch, learner.actor.read(seen), torch.zeros(4, 2, 1)))
     assert (found[1] - found[0]).tolist()[:3] == pytest.approx([0.3 * x for x in (1.75, 1.5, 1.0)])  # all are new
 
 

@@ -100,6 +100,20 @@ OF_PLANS = {
     "evaluations": 6,
     "matches": 8,
 }
+OF_NUMBERS = {
+    "env_id": "palaestra/SparseSpread-2-v0",
+    "total_steps": 960,
+    "lanes": 8,
+    "warmup_steps": 200,
+    "decisions_per_update": 16,
+    "batch_size": 32,
+    "replay_size": 400,
+    "hidden": (16, 16),
+    "critic_hidden": (16, 16),
+    "bonus": 0.1,
+    "evaluations": 6,
+    "matches": 8,
+}
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
     "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
@@ -114,6 +128,9 @@ RUNS: dict[str, dict[str, Any]] = {
     "vdn random": {**OF_TEAMS, "random_starts": True, "opponent": "random", "matches": 8},
     "mappo": {**OF_ROLLOUTS, "env_id": "palaestra/TeamTag-2v2-v0", "opponent": "random"},
     "mappo recurrent": {**OF_ROLLOUTS, "env_id": "palaestra/Skirmish-3m-v0", "recurrent": True},
+    "masac": OF_NUMBERS,
+    "cpeg": {**OF_NUMBERS, "encoder_hidden": (16,)},
+    "cpeg state": {**OF_NUMBERS, "policy": "gaussian", "consensus": "state", "encoder_hidden": (16,)},
     "fm3q": OF_TEAMS,
     "iql": OF_TEAMS,
     "minimax_q": {"total_steps": 40_000, "evaluations": 6, "lanes": 64},
