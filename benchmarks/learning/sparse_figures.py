@@ -283,7 +283,7 @@ def area(log: Sequence[Mapping[str, float]], total: float = SPREAD_STEPS) -> flo
 def agreement(entry: Entry, run: RunArgs) -> dict[str, float]:
     """Share of pairs of teammates with equal codes in one position, and if positions are shuffled; nothing without.
 
-    Positions are those of matches of the learnt policy.
+    Positions are those of matches of the learnt policy. Agents of several roles are not compared.
     """
     if METHODS[entry.method].module != "cpeg" or METHODS[entry.method].arguments.get("consensus", True) is not True:
         return {}
@@ -291,6 +291,9 @@ def agreement(entry: Entry, run: RunArgs) -> dict[str, float]:
     module = figures.method_module("cpeg")
     sim = registry.make_batch(setting.env_id, DRAWS, **keywords(setting.options))
     player = module.load_policy(run.folder / WEIGHTS, sim.game, setting.team)
+    if len(player.roster.sizes) > 1:
+        sim.close()
+        return {}
     sim.reset(seed=1 << 40)
     codes, memory, seeds = list[np.ndarray](), np.zeros((DRAWS, 1)), np.arange(DRAWS, dtype=np.uint64)
     for _ in range(10):

@@ -46,6 +46,7 @@ def test_a_figure_has_curves_and_results_and_is_made_again_without_training(
     assert len(rows) == 2 * len(GROUPS[group])
     agreeing = {row["method"] for row in rows if row["agree"]}
     assert agreeing == ({"cpeg", "no_guidance"} if group == "spread2" else {"cpeg"})
+    assert not [row for row in rows if row["setting"] == "speaker" and row["agree"]]
     monkeypatch.setattr(cpeg, "train", lambda *_: pytest.fail("it trained again"))
     sparse_figures.curve_figure(group, figure_args)
     assert capsys.readouterr().out == first
