@@ -15,10 +15,10 @@ f(x, eps) = x, so that f learns to give actions of the replay, near those of gre
 clipped to [-1, 1]. It has no density: there is no temperature, and exploration is the noise of the policy.
 
 Consensus: latents e_i of what agents see are replaced by the nearest entries q_i of two codebooks (van den Oord et al.,
-arXiv 1711.00937). A decoder d predicts the global state from the entries; q is the code of the team's mean latent, sg
-stops gradients, and the gradient of d passes straight from q_i to e_i::
+arXiv 1711.00937). A decoder d predicts the global state from the entries; e is the mean latent of the team, sg stops
+gradients, and the gradient of d passes straight from q_i to e_i::
 
-    loss = mean (d(q_i) - state)^2 + 0.25 mean (e_i - sg q_i)^2 + agreement * mean (e_i - sg q)^2
+    loss = mean (d(q_i) - state)^2 + 0.25 mean (e_i - sg q_i)^2 + agreement * mean (e_i - sg e)^2
 
 Codebooks are running means of their latents; an entry that 100 batches did not use starts again from a latent. Codes
 come from own observations, in play, too. ``--consensus state`` makes one code from what all agents see together, which
@@ -73,7 +73,7 @@ class Args(masac.Args):
         consensus: Whether agents have a code of what they see; ``state`` makes one of what all see together.
         guidance: Whether there is a bonus.
         eta: Weight of the value in the loss of a consistency policy.
-        agreement: Weight by which latents are drawn to the code of the team.
+        agreement: Weight by which latents are drawn to the mean of the team.
         encoder_hidden: Widths of encoder and decoder of the codes.
     """
 
@@ -84,7 +84,7 @@ class Args(masac.Args):
     guidance: bool = True
     bonus: float = 0.05
     eta: float = 1.0
-    agreement: float = 1.0
+    agreement: float = 5.0
     encoder_hidden: tuple[int, ...] = (64,)
     directory: Path = Path("runs/cpeg")
 
@@ -276,11 +276,10 @@ def consensus_loss(
     passed = latents + (entries - latents).detach()
     predicted = decoder(passed.flatten(2))
     mean = (latents * alive[..., None, None]).sum(1) / alive.sum(1).clamp(min=1.0)[:, None, None]
-    _, shared = consensus.quantise(mean)
     each = (
         ((predicted - states[:, None]) ** 2).mean(-1)
         + COMMITMENT * ((latents - entries) ** 2).mean((-1, -2))
-        + agreement * ((latents - shared[:, None]) ** 2).mean((-1, -2))
+        + agreement * ((latents - mean.detach()[:, None]) ** 2).mean((-1, -2))
     )
     pairs = torch.triu(alive[:, :, None] * alive[:, None], 1)
     same = (number[:, :, None] == number[:, None]).all(-1)

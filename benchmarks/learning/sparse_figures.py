@@ -100,7 +100,7 @@ METHODS: dict[str, Method] = {
 TUNING_SEED = 100
 """No seed of a figure."""
 TUNING: dict[str, tuple[dict[str, Any], ...]] = {
-    "cpeg": ({}, {"eta": 0.3}, {"eta": 3.0}, {"agreement": 5.0}, {"agreement": 20.0}),
+    "cpeg": ({}, {"eta": 0.3}, {"eta": 3.0}, {"agreement": 1.0}, {"agreement": 20.0}),
     "masac": ({}, *({"target_entropy": at} for at in (-0.5, -1.5, -2.5)), {"value_steps": 5}),
     "masac_bonus": ({}, {"bonus": 0.02}, {"bonus": 0.1}, {"bonus": 0.2}, {"target_entropy": -1.5}),
     "mappo": (

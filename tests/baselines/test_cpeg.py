@@ -170,16 +170,16 @@ def test_the_gradient_passes_straight_through_and_the_commitment_draws_to_the_ow
     torch.testing.assert_close(gradient, (2.0 * 3.0 * missed + 2.0 * commitment) / numbers / 2)
 
 
-def test_agents_are_drawn_to_the_code_of_the_mean_of_those_in_the_match():
+def test_agents_are_drawn_to_the_mean_of_those_in_the_match():
     consensus = line_of_codes()
-    latents = latents_at([(1.0, 2.0), (4.0, 2.0)], [(1.0, 2.0), (9.0, 2.0)]).requires_grad_()  # means 2.5 -> 2, 1
+    latents = latents_at([(1.0, 2.0), (4.0, 2.0)], [(1.0, 2.0), (9.0, 2.0)]).requires_grad_()  # means 2.5 and 1
     alive = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     still = torch.nn.Linear(PARTS * WIDTH, 1)
     with torch.no_grad():
         still.weight.zero_()
         still.bias.zero_()
     loss, same = consensus_loss(consensus, still, latents, torch.zeros(2, 1), alive, 0.5)
-    assert loss.item() == pytest.approx(0.5 * (1.0 + 4.0 + 0.0) / PARTS / 3)
+    assert loss.item() == pytest.approx(0.5 * (2.25 + 2.25 + 0.0) / PARTS / 3)
     (gradient,) = torch.autograd.grad(loss, latents)
     assert gradient[0, 0, 0, 0] < 0.0 < gradient[0, 1, 0, 0]
     assert not gradient[:, :, 1].any()
