@@ -33,7 +33,7 @@ def make_data(
     *,
     episodes: int,
     seed: int = 0,
-    tasks: Sequence[int] | None = None,
+    tasks: Sequence[int] | str | None = None,
     team: str | None = None,
     opponent: OpponentSpec = None,
     infos: Sequence[str] = (),
@@ -53,7 +53,8 @@ def make_data(
         path: Folder to make; its name is the data set's in Minari: ``NAME-v0``.
         episodes: Number of matches; of each task, if there are ``tasks``.
         seed: Number of the run, in [0, 2**32). Evaluations have run 2**31.
-        tasks: Values of the keyword ``task``, for games that have one.
+        tasks: Numbers for the keyword ``task``, for games that have one; or a word for the keyword ``tasks``, for games
+            that draw a task themselves.
         team: Recorded team; may be left out where there is one.
         opponent: Player of the other teams; the game's default opponent if None.
         infos: Fields of ``sim.info`` to keep.
@@ -72,6 +73,8 @@ def make_data(
     check_count("episodes", episodes, 1, 2**32 - 1)
     check_count("num_envs", num_envs, 1, 2**20)
     check_count("seed", seed, 0, 2**32 - 1)
+    if isinstance(tasks, str):
+        keywords, tasks = {**keywords, "tasks": tasks}, None
     if tasks is not None and (not len(tasks) or len(set(tasks)) < len(tasks)):
         raise ValueError(f"tasks must be one or more numbers, each once, got {list(tasks)}")
     refuse_face_keywords(keywords)

@@ -18,7 +18,7 @@ import numpy as np
 from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.contract.file_keywords import parse_json, plain_file
-from palaestra.core.files import FileError, open_regular, printable, read_limited, write_atomically
+from palaestra.core.files import FileError, open_regular, printable, printable_name, read_limited, write_atomically
 
 MANIFEST = "palaestra.json"
 HDF5, METADATA = "data/main_data.hdf5", "data/metadata.json"
@@ -181,21 +181,21 @@ def check_expected(path: str | Path, manifest: Manifest, id: str | None, keyword
     """
     file = Path(path) / MANIFEST
     if id is not None and manifest.id != id:
-        raise DataError(file, f"was recorded in {printable(manifest.id)}, not in {id}")
+        raise DataError(file, f"was recorded in {printable_name(manifest.id)}, not in {id}")
     if keywords is not None and json.loads(json.dumps(manifest.keywords, default=str)) != dict(keywords):
         raise DataError(file, f"was recorded with keywords {printable(dict(manifest.keywords))}, not {dict(keywords)}")
     if manifest.id not in registry.ROWS:
-        raise DataError(file, f"is of {printable(manifest.id)}, which is not registered: import its module first")
+        raise DataError(file, f"is of {printable_name(manifest.id)}, which is not registered: import its module first")
     if reason := registry.refused_keyword(manifest.id, manifest.keywords):
         raise DataError(file, reason)
     try:
         rules = rules_of(manifest.id, manifest.keywords, manifest.task_list)
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(file, f"its keywords fit no {printable(manifest.id)} here: {printable(error)}") from error
+        raise DataError(file, f"its keywords fit no {printable_name(manifest.id)} here: {printable(error)}") from error
     if rules != manifest.rules:
         raise DataError(
             file,
-            f"was recorded by other rules of {manifest.id} (palaestra {printable(manifest.palaestra)}): record it "
+            f"was recorded by other rules of {manifest.id} (palaestra {printable_name(manifest.palaestra)}): record it "
             "again, or install that version",
         )
 
@@ -209,7 +209,7 @@ def check_files(path: str | Path, manifest: Manifest) -> None:
     for name in (METADATA, HDF5):
         file, (size, digest) = Path(path) / name, manifest.files[name]
         if not file.is_file():
-            raise DataError(file, "is missing: take the whole folder")
+            raise DataError(file, "is missing, or no regular file: take the whole folder")
         if (found := file.stat().st_size) != size:
             what = "is cut off" if found < size else "is longer than it was"
             raise DataError(file, f"{what}: {found} bytes of {size}")

@@ -68,7 +68,12 @@ class EpisodeRows:
         for name in infos:
             if name not in sim.info:
                 raise ValueError(f"{game.name} has no info {name!r}{near(name, sim.info)}: {', '.join(sim.info)}")
-        self._io = AgentIO(sim, tuple(game.teams[self.team]), "flat", None, "none")
+        try:
+            self._io = AgentIO(sim, tuple(game.teams[self.team]), "flat", None, "none")
+        except ValueError as error:
+            raise ValueError(
+                f"{game.name} shows no flat vector, which a data set holds: record another game"
+            ) from error
         self.observation_space, self.action_space = self._io.observation_space, self._io.action_space
         if not isinstance(self.action_space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise ValueError(
