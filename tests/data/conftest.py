@@ -18,7 +18,7 @@ TARGETS = "tests/Targets-v0"
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve episodes of three tasks."""
     path = tmp_path_factory.mktemp("recorded") / "targets-v0"
-    make_data(TARGETS, "random", path, episodes=4, seed=3, tasks=[0, 1, 5], infos=["task"], compiled=False)
+    make_data(TARGETS, "random", path, episodes=4, seed=3, each_task=[0, 1, 5], infos=["task"], compiled=False)
     return path
 
 

@@ -155,7 +155,7 @@ def test_the_bytes_of_a_script_are_others_than_those_of_another_one(tmp_path: Pa
 
 
 def test_tasks_that_the_game_draws_are_read_from_its_info(tmp_path: Path):
-    episodes = read_data(made(tmp_path / "drawn-v0", tasks="train", infos=["task"]))
+    episodes = read_data(made(tmp_path / "drawn-v0", each_task="train", infos=["task"]))
     assert {episode.task for episode in episodes} == {0, 1, 2, 3}
     assert all(episode.infos["task"][0] == episode.task for episode in episodes)
     assert read_manifest(tmp_path / "drawn-v0").keywords == {"tasks": "train"}
@@ -183,7 +183,7 @@ def test_a_team_is_one_agent_with_a_joint_action(tmp_path: Path):
         ({"team": "red"}, "has no team 'red': team is one of walker"),
         ({"infos": ["tasks"]}, "has no info 'tasks', did you mean 'task'?"),
         ({"episodes": 0}, "episodes must be an integer from 1"),
-        ({"tasks": [1, 1]}, "tasks must be one or more numbers, each once"),
+        ({"each_task": [1, 1]}, "each_task must be one or more numbers, each once"),
         ({"autoreset_mode": "off"}, "autoreset_mode= makes no sense here"),
     ],
 )

@@ -43,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.add_argument("--seed", type=natural, default=0, help="number of the run (default 0; evaluations have 2**31)")
     make.add_argument("--out", type=Path, metavar="PATH", required=True, help="folder to make, named NAME-v0")
     make.add_argument(
-        "--tasks",
-        help="for games with the keyword task: numbers (0-44 or 0,2,5), or a word for the keyword tasks (train)",
+        "--tasks", help="each of these for --episodes matches: numbers (0-44 or 0,2,5), or a word of the game (train)"
     )
     make.add_argument("--info", action="append", default=[], help="field of info to keep, as often as needed")
     make.add_argument("--num-envs", type=positive_count, default=64, help="matches at the same time (default 64)")
@@ -93,7 +92,7 @@ def _make(args: argparse.Namespace) -> int:
             args.out,
             episodes=args.episodes,
             seed=args.seed,
-            tasks=tasks_of(args.tasks),
+            each_task=tasks_of(args.tasks),
             team=args.team,
             opponent=named_player(args.opponent),
             infos=args.info,

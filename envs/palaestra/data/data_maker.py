@@ -33,7 +33,7 @@ def make_data(
     *,
     episodes: int,
     seed: int = 0,
-    tasks: Sequence[int] | str | None = None,
+    each_task: Sequence[int] | str | None = None,
     team: str | None = None,
     opponent: OpponentSpec = None,
     infos: Sequence[str] = (),
@@ -51,10 +51,10 @@ def make_data(
         policy: Player of the recorded team: a script, ``"random"``, the file of a policy, or what else
             `palaestra.evaluation.evaluate` takes.
         path: Folder to make; its name is the data set's in Minari: ``NAME-v0``.
-        episodes: Number of matches; of each task, if there are ``tasks``.
+        episodes: Number of matches; of each task, with ``each_task``.
         seed: Number of the run, in [0, 2**32). Evaluations have run 2**31.
-        tasks: Numbers for the keyword ``task``, for games that have one; or a word for the keyword ``tasks``, for games
-            that draw a task themselves.
+        each_task: For games with a keyword ``task``: its values; each plays ``episodes`` matches. A word such as
+            ``"train"`` stands for the keyword ``tasks`` and all tasks that it names.
         team: Recorded team; may be left out where there is one.
         opponent: Player of the other teams; the game's default opponent if None.
         infos: Fields of ``sim.info`` to keep.
@@ -73,12 +73,14 @@ def make_data(
     check_count("episodes", episodes, 1, 2**32 - 1)
     check_count("num_envs", num_envs, 1, 2**20)
     check_count("seed", seed, 0, 2**32 - 1)
-    if isinstance(tasks, str):
-        keywords, tasks = {**keywords, "tasks": tasks}, None
-    if tasks is not None and (not len(tasks) or len(set(tasks)) < len(tasks)):
-        raise ValueError(f"tasks must be one or more numbers, each once, got {list(tasks)}")
+    if isinstance(each_task, str):
+        keywords = {**keywords, "tasks": each_task}
+        each_task = named_tasks(id, keywords)
+    tasks = None if each_task is None else [int(task) for task in each_task]
+    if tasks is not None and (not tasks or len(set(tasks)) < len(tasks)):
+        raise ValueError(f"each_task must be one or more numbers, each once, got {tasks}")
     refuse_face_keywords(keywords)
-    cells: Sequence[int | None] = [None] if tasks is None else [int(task) for task in tasks]
+    cells: Sequence[int | None] = [None] if tasks is None else tasks
 
     def lanes_of(task: int | None, lanes: int) -> EpisodeRows:
         own = {} if task is None else {"task": task}
@@ -92,7 +94,7 @@ def make_data(
     rows = lanes_of(cells[0], 1)
     others = rows.sim.game.default_opponent if opponent is None else opponent
     players = dict.fromkeys(rows.sim.game.teams, others) | {rows.team: policy}
-    plan = plan_of(path, rows, players, seed, None if tasks is None else list(cells))
+    plan = plan_of(path, rows, players, seed, tasks)
     if Path(path).exists() and read_manifest(path).same_plan(plan):
         return read_manifest(path)
     parts, size = Parts(path, plan, rows, goes_on=True), part_size(rows)
@@ -142,6 +144,14 @@ def play_episodes(rows: EpisodeRows, seeds: np.ndarray, task: int = NO_TASK) -> 
     return episodes
 
 
+def named_tasks(id: str, keywords: Mapping[str, Any]) -> list[int] | None:
+    """The values that the parameter ``task`` has under these keywords; None where the game does not list them."""
+    rules = {name: value for name, value in keywords.items() if name not in registry.SIMULATION_KEYWORDS}
+    parameters = {parameter.name: parameter for parameter in registry.make_game(id, **rules)[0].parameters}
+    values = getattr(parameters.get("task"), "values", ())
+    return [int(value) for value in values if value >= 0] or None
+
+
 def part_size(rows: EpisodeRows) -> int:
     """Episodes of a part: so few that all of them, as long as they can be, fit `PART_BYTES`."""
     longest = int(rows.sim.parameters["horizon"].max()) + 1
@@ -153,7 +163,7 @@ def plan_of(
     rows: EpisodeRows,
     players: Mapping[str, OpponentSpec],
     seed: int | None = None,
-    tasks: Sequence[int | None] | None = None,
+    tasks: Sequence[int] | None = None,
 ) -> Manifest:
     """The manifest of a data set that is to be made, without episodes; arguments as for `make_data`.
 
@@ -180,9 +190,9 @@ def plan_of(
         players={team: player_name(player) for team, player in players.items()},
         policies={team: digest for team, player in players.items() if (digest := _policy_digest(player))},
         seed=seed,
-        task_list=None if tasks is None else list(tasks),  # type: ignore[arg-type]
+        task_list=tasks,
         infos=[key.removeprefix("infos/") for key in kinds if "/" in key],
-        rules=rules_of(id, keywords, tasks),  # type: ignore[arg-type]
+        rules=rules_of(id, keywords, tasks),
         engine=engine_key(sim.game),
         palaestra=__version__,
         arrays={key: [kind.base.str, list(kind.shape)] for key, kind in kinds.items()},

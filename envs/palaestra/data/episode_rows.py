@@ -103,19 +103,19 @@ class EpisodeRows:
         """Indices of the lanes whose match the next decision moves."""
         return np.flatnonzero(self.sim.states["pending"] == RUNNING)
 
-    def begin(self, lanes: np.ndarray, matches: np.ndarray | int, tasks: np.ndarray | int = NO_TASK) -> None:
+    def begin(self, lanes: np.ndarray, matches: np.ndarray | int, task: int = NO_TASK) -> None:
         """Starts the episodes of lanes (indices) in which a match has just begun.
 
         Args:
             lanes: Indices.
             matches: Number of the match since its lane was seeded, ``[len(lanes)]`` or one for all.
-            tasks: Task of each; where ``sim.info`` has a field ``task``, that one counts.
+            task: Task of all; `NO_TASK` takes the field ``task`` of ``sim.info``, if there is one.
         """
         self._lengths[lanes] = 0
         info = self.sim.info
         self._rows["seed"][0, lanes] = self.sim.lane_seeds[lanes]
         self._rows["match"][0, lanes] = matches
-        self._rows["task"][0, lanes] = info["task"][lanes] if "task" in info else tasks
+        self._rows["task"][0, lanes] = info["task"][lanes] if task == NO_TASK and "task" in info else task
         self._write_positions(lanes, self._io.observe(copy=False)[lanes], info)
 
     def drop(self, lanes: np.ndarray) -> None:
