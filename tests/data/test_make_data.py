@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import minari
 import numpy as np
 import pytest
 
 from palaestra.data import DataError, Episode, make_data, read_data, read_manifest, verify
 
+minari: Any = pytest.importorskip("minari", reason='needs the extra "palaestra[data]"')
 pytestmark = pytest.mark.usefixtures("rules_do_not_change")
 
 TARGETS = "tests/Targets-v0"

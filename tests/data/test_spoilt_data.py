@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 
 from palaestra.core.files import FileError
 from palaestra.data import DataError, make_data, read_data, read_manifest, verify
 
+h5py: Any = pytest.importorskip("h5py", reason='needs the extra "palaestra[data]"')
 pytestmark = pytest.mark.usefixtures("rules_do_not_change")
 
 HDF5, METADATA, MANIFEST = "data/main_data.hdf5", "data/metadata.json", "palaestra.json"

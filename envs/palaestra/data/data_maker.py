@@ -99,18 +99,21 @@ def make_data(
         return read_manifest(path)
     parts, size = Parts(path, plan, rows, goes_on=True), part_size(rows)
     chunks = [range(k, min(k + size, episodes)) for k in range(0, episodes, size)]
-    total = episodes * len(cells)
-    for number, task in enumerate(cells):
-        missing = [k for k in range(len(chunks)) if not parts.has(number * len(chunks) + k)]
+    try:
+        for number, task in enumerate(cells):
+            missing = [k for k in range(len(chunks)) if not parts.has(number * len(chunks) + k)]
+            rows.sim.close()
+            rows = lanes_of(task, min(num_envs, size, episodes)) if missing else rows
+            for k in missing:
+                first = number * episodes + chunks[k].start
+                seeds = match_seeds(seed, range(first, first + len(chunks[k])))
+                parts.add(number * len(chunks) + k, play_episodes(rows, seeds, NO_TASK if task is None else task))
+                if progress is not None:
+                    progress(parts.episodes, episodes * len(cells))
+    finally:
         rows.sim.close()
-        rows = lanes_of(task, min(num_envs, size, episodes)) if missing else rows
-        for k in missing:
-            first = number * episodes + chunks[k].start
-            seeds = match_seeds(seed, range(first, first + len(chunks[k])))
-            parts.add(number * len(chunks) + k, play_episodes(rows, seeds, NO_TASK if task is None else task))
-            if progress is not None:
-                progress(parts.episodes, total)
-    rows.sim.close()
+        if not parts.episodes:
+            parts.close()
     return parts.finish()
 
 
