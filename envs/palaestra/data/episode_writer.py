@@ -36,6 +36,7 @@ class EpisodeWriter:
     The data set is there when the block has ended; after an exception there is none.
 
     Attributes:
+        team: The recorded team.
         manifest: What was written, once the block has ended.
     """
 
@@ -64,7 +65,8 @@ class EpisodeWriter:
             DataError, ValueError, ImportError: See `palaestra.data.make_data`.
         """
         self._rows = EpisodeRows(sim, team, infos)
-        players: dict[str, Any] = dict.fromkeys(sim.game.teams) | {self._rows.team: policy}
+        self.team = self._rows.team
+        players: dict[str, Any] = dict.fromkeys(sim.game.teams) | {self.team: policy}
         plan = plan_of(path, self._rows, players)
         self._parts = Parts(path, plan, self._rows, goes_on=False)
         self._waiting: list[np.ndarray] = []
