@@ -132,6 +132,14 @@ def test_a_kill_while_the_files_are_joined_leaves_parts_that_are_joined_again(
     assert verify(made(path)).episodes == 14
 
 
+def test_a_relative_path_is_made_with_its_parents_and_the_bytes_do_not_tell_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    absolute = made(tmp_path / "walk-v0")
+    monkeypatch.chdir(tmp_path)
+    assert contents(made(Path("some/where/walk-v0"))) == contents(absolute)
+
+
 def test_parts_of_another_plan_are_refused(tmp_path: Path):
     path = tmp_path / "walk-v0"
     with pytest.raises(KeyboardInterrupt):

@@ -154,9 +154,8 @@ class Parts:
         from minari.dataset.minari_storage import MinariStorage
 
         plan, rows = self._plan, self._rows
-        storage = MinariStorage.new(
-            (folder / METADATA).parent, rows.observation_space, rows.action_space, env_spec(plan), "hdf5"
-        )
+        place = (folder / METADATA).parent.absolute()  # Minari measures no folder of a relative path
+        storage = MinariStorage.new(place, rows.observation_space, rows.action_space, env_spec(plan), "hdf5")
         storage.update_episodes(self._buffers(order))
         storage.update_metadata(
             {
