@@ -77,7 +77,7 @@ def killed(path: Path, episodes: int, kills: int) -> int:
         process = start(path, episodes, 64, kill)
         before = len(list(parts.glob("*.rows")))
         while process.poll() is None and not path.exists():
-            found = len(list(parts.glob("*.rows"))), (parts / "final").exists()
+            found = len(list(parts.glob("*.rows"))), any(parts.glob("final.*"))
             if found[1] if kill == kills - 1 else found[0] > before:  # the last one while the files are joined
                 process.send_signal(signal.SIGKILL)
                 hits += 1

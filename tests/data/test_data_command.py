@@ -59,7 +59,8 @@ def test_make_records_what_its_options_say(run: Any, tmp_path: Path):
     made = run("make", "tests/Targets-v0", *options, "--out", path, "--json")
     manifest = read_manifest(path)
     assert (made.code, json.loads(made.out)["episodes"], json.loads(made.out)["tasks"]) == (0, 4, 2)
-    assert (manifest.seed, manifest.task_list, manifest.players) == (5, [1, 2], {"walker": "right"})
+    assert manifest.recipe == {"episodes": 2, "seed": 5, "each_task": [1, 2]}
+    assert manifest.players == {"walker": "right"}
     assert "infos/task" in manifest.arrays
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 from palaestra.data import DataError, Episode, make_data, read_data, read_manifest, verify
+from palaestra.data.data_maker import plan_of
+from palaestra.data.episode_rows import EpisodeRows
 
 minari: Any = pytest.importorskip("minari", reason='needs the extra "palaestra[data]"')
 pytestmark = pytest.mark.usefixtures("rules_do_not_change")
@@ -153,8 +156,9 @@ def test_the_same_call_again_returns_what_is_there_and_another_one_is_refused(tm
     before = (path / FILES[0]).stat().st_mtime_ns
     made(path)
     assert (path / FILES[0]).stat().st_mtime_ns == before
-    with pytest.raises(DataError, match="walk-v0: is there already: name another folder"):
-        made(path, policy="right")
+    for other in ({"policy": "right"}, {"episodes": 15}, {"infos": ["task"]}, {"real": True}):
+        with pytest.raises(DataError, match="walk-v0: is there already: name another folder"):
+            made(path, **other)
 
 
 def test_the_bytes_of_a_script_are_others_than_those_of_another_one(tmp_path: Path):
@@ -199,6 +203,14 @@ def test_a_wrong_argument_is_refused_before_anything_is_written(options: dict[st
     with pytest.raises((ValueError, TypeError), match=message):
         made(tmp_path / "walk-v0", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_of_a_policy_is_known_by_its_digest(tmp_path: Path, rules: Any):
+    policy = tmp_path / "walks.safetensors"
+    policy.write_bytes(b"one")
+    sim = rules(TARGETS)
+    plan = plan_of(tmp_path / "walk-v0", EpisodeRows(sim), {"walker": policy}, {})
+    assert plan.players == {"walker": f"walks, SHA-256 {hashlib.sha256(b'one').hexdigest()}"}
 
 
 def test_a_game_without_flat_observations_is_refused(tmp_path: Path):

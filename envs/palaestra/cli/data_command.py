@@ -147,7 +147,7 @@ def _summary(manifest: Manifest) -> dict[str, Any]:
         "episodes": manifest.episodes,
         "steps": sum(manifest.steps),
         "tasks": len(set(manifest.tasks) - {-1}),
-        "seed": manifest.seed,
+        "recipe": dict(manifest.recipe),
         "arrays": {name: list(entry) for name, entry in manifest.arrays.items()},
         "rules": manifest.rules,
         "engine": manifest.engine,
@@ -163,7 +163,9 @@ def _print(args: argparse.Namespace, manifest: Manifest, more: dict[str, Any] | 
         return 0
     given = "".join(f", {name}={value!r}" for name, value in found["keywords"].items())
     print(f"{manifest.name}: {manifest.id}{given}")
-    print(f"  {found['episodes']} episodes, {found['steps']} decisions, {found['tasks']} tasks, run {found['seed']}")
+    tasks = f" of {found['tasks']} tasks" if found["tasks"] else ""
+    run = f", run {manifest.recipe['seed']}" if "seed" in manifest.recipe else ""
+    print(f"  {manifest.episodes} episodes{tasks}, {found['steps']} decisions{run}")
     print("  players: " + ", ".join(f"{team} {player}" for team, player in found["players"].items()))
     print(f"  recorded: {manifest.team}; " + ", ".join(f"{n} {d}{s}" for n, (d, s) in found["arrays"].items()))
     print(f"  written by palaestra {manifest.palaestra}, rules {manifest.rules}, {manifest.engine or 'any platform'}")

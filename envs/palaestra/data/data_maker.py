@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from palaestra import __version__, registry
-from palaestra.core.contract.file_keywords import plain_keywords
 from palaestra.core.contract.keywords import check_count
 from palaestra.core.run.opponents import MOST_POLICY_BYTES, SUFFIXES, OpponentSpec, player_name
-from palaestra.data.data_manifest import DataError, Manifest, file_digest, read_manifest, rules_of
+from palaestra.data.data_manifest import DataError, Manifest, file_digest, read_manifest, recorded_keywords, rules_of
 from palaestra.data.data_parts import Parts
 from palaestra.data.episode_rows import INFO, NO_TASK, EpisodeRows
 from palaestra.evaluation.matches import match_seeds
+from palaestra.game import Game
 from palaestra.replay.provenance import engine_key
 
 NAME = re.compile(r"[A-Za-z0-9_][-\w]{0,99}-v\d{1,6}", re.ASCII)
@@ -73,43 +73,47 @@ def make_data(
     check_count("episodes", episodes, 1, 2**32 - 1)
     check_count("num_envs", num_envs, 1, 2**20)
     check_count("seed", seed, 0, 2**32 - 1)
+    for name in ("autoreset_mode", "opponents", "control"):
+        if name in keywords:
+            raise TypeError(f"{name}= makes no sense here: the players are policy and opponent, the team is team=")
     if isinstance(each_task, str):
         keywords = {**keywords, "tasks": each_task}
         each_task = named_tasks(id, keywords)
-    tasks = None if each_task is None else [int(task) for task in each_task]
-    if tasks is not None and (not tasks or len(set(tasks)) < len(tasks)):
+    tasks = [NO_TASK] if each_task is None else [int(task) for task in each_task]
+    if not tasks or len(set(tasks)) < len(tasks):
         raise ValueError(f"each_task must be one or more numbers, each once, got {tasks}")
-    refuse_face_keywords(keywords)
-    cells: Sequence[int | None] = [None] if tasks is None else tasks
 
-    def lanes_of(task: int | None, lanes: int) -> EpisodeRows:
-        own = {} if task is None else {"task": task}
+    def lanes_of(task: int, lanes: int) -> EpisodeRows:
+        own = {} if task == NO_TASK else {"task": task}
         sim = registry.make_batch(id, lanes, autoreset_mode="off", **keywords, **own)
         rows = EpisodeRows(sim, team, infos)
         for name in sim.game.teams:
-            others = sim.game.default_opponent if opponent is None else opponent
-            sim.set_opponent(name, policy if name == rows.team else others)
+            sim.set_opponent(name, policy if name == rows.team else others(sim.game))
         return rows
 
-    rows = lanes_of(cells[0], 1)
-    others = rows.sim.game.default_opponent if opponent is None else opponent
-    players = dict.fromkeys(rows.sim.game.teams, others) | {rows.team: policy}
-    plan = plan_of(path, rows, players, seed, tasks)
+    def others(game: Game) -> OpponentSpec:
+        return game.default_opponent if opponent is None else opponent
+
+    rows = lanes_of(tasks[0], 1)
+    players = dict.fromkeys(rows.sim.game.teams, others(rows.sim.game)) | {rows.team: policy}
+    recipe = {"episodes": episodes, "seed": seed, "each_task": None if each_task is None else tasks}
+    plan = plan_of(path, rows, players, recipe)
     if Path(path).exists() and read_manifest(path).same_plan(plan):
         return read_manifest(path)
-    parts, size = Parts(path, plan, rows, goes_on=True), part_size(rows)
-    chunks = [range(k, min(k + size, episodes)) for k in range(0, episodes, size)]
+    parts, size, playing = Parts(path, plan, rows, goes_on=True), part_size(rows), None
+    pieces = [(task, n, k) for n, task in enumerate(tasks) for k in range(0, episodes, size)]
     try:
-        for number, task in enumerate(cells):
-            missing = [k for k in range(len(chunks)) if not parts.has(number * len(chunks) + k)]
-            rows.sim.close()
-            rows = lanes_of(task, min(num_envs, size, episodes)) if missing else rows
-            for k in missing:
-                first = number * episodes + chunks[k].start
-                seeds = match_seeds(seed, range(first, first + len(chunks[k])))
-                parts.add(number * len(chunks) + k, play_episodes(rows, seeds, NO_TASK if task is None else task))
-                if progress is not None:
-                    progress(parts.episodes, episodes * len(cells))
+        for part, (task, number, k) in enumerate(pieces):
+            if parts.has(part):
+                continue
+            if task != playing:
+                rows.sim.close()
+                rows, playing = lanes_of(task, min(num_envs, size, episodes)), task
+            first = number * episodes + k
+            seeds = match_seeds(seed, range(first, first + min(size, episodes - k)))
+            parts.add(part, play_episodes(rows, seeds, task))
+            if progress is not None:
+                progress(parts.episodes, episodes * len(tasks))
     finally:
         rows.sim.close()
         if not parts.episodes:
@@ -117,13 +121,13 @@ def make_data(
     return parts.finish()
 
 
-def play_episodes(rows: EpisodeRows, seeds: np.ndarray, task: int = NO_TASK) -> list[np.ndarray]:
+def play_episodes(rows: EpisodeRows, seeds: np.ndarray, task: int) -> list[np.ndarray]:
     """Plays matches to their ends, one a seed: lane i those of the seeds i, i + N, i + 2 N, ...
 
     Args:
         rows: Of lanes in ``autoreset_mode="off"``, with players.
         seeds: uint64.
-        task: What the episodes say, if the simulation does not.
+        task: Number of the task, or `NO_TASK`.
 
     Returns:
         Rows of the episodes, in the order of their ends.
@@ -162,13 +166,15 @@ def part_size(rows: EpisodeRows) -> int:
 
 
 def plan_of(
-    path: str | Path,
-    rows: EpisodeRows,
-    players: Mapping[str, OpponentSpec],
-    seed: int | None = None,
-    tasks: Sequence[int] | None = None,
+    path: str | Path, rows: EpisodeRows, players: Mapping[str, OpponentSpec], recipe: Mapping[str, Any]
 ) -> Manifest:
-    """The manifest of a data set that is to be made, without episodes; arguments as for `make_data`.
+    """The manifest of a data set that is to be made, without episodes.
+
+    Args:
+        path: Folder to make.
+        rows: What is recorded.
+        players: Player of each team.
+        recipe: See `Manifest`.
 
     Raises:
         DataError: Minari takes no such name, or the simulation was made by hand.
@@ -180,46 +186,28 @@ def plan_of(
     if sim.origin is None:
         raise DataError(path, "this simulation was made by hand: make it by palaestra.make_batch, which knows its id")
     id, given = sim.origin
+    tasks = recipe.get("each_task")
     given = {key: value for key, value in given.items() if tasks is None or key != "task"}
-    keywords = plain_keywords(registry.held_keywords(id, given), id)
-    arrays = {"observations": "observation", "actions": "action", "rewards": "reward"}
-    arrays |= {f"infos/{name.removeprefix(INFO)}": name for name in rows.dtype.names or () if INFO in name}
-    kinds = {key: rows.dtype[column] for key, column in arrays.items()}
+    columns = {"observations": "observation", "actions": "action", "rewards": "reward"}
+    columns |= {f"infos/{name.removeprefix(INFO)}": name for name in rows.dtype.names or () if name.startswith(INFO)}
+    kinds = {key: rows.dtype[column] for key, column in columns.items()}
     return Manifest(
         name=name,
         id=id,
-        keywords=keywords,
+        keywords=(keywords := recorded_keywords(id, given)),
         team=rows.team,
-        players={team: player_name(player) for team, player in players.items()},
-        policies={team: digest for team, player in players.items() if (digest := _policy_digest(player))},
-        seed=seed,
-        task_list=tasks,
-        infos=[key.removeprefix("infos/") for key in kinds if "/" in key],
+        players={team: _player_text(player) for team, player in players.items()},
+        recipe=dict(recipe),
         rules=rules_of(id, keywords, tasks),
         engine=engine_key(sim.game),
         palaestra=__version__,
         arrays={key: [kind.base.str, list(kind.shape)] for key, kind in kinds.items()},
-        files={},
-        seeds=[],
-        matches=[],
-        tasks=[],
-        steps=[],
     )
 
 
-def refuse_face_keywords(keywords: Mapping[str, Any]) -> None:
-    """Refuses keywords that `make_data` sets itself.
-
-    Raises:
-        TypeError: Names it and what to write.
-    """
-    for name in ("autoreset_mode", "opponents", "control"):
-        if name in keywords:
-            raise TypeError(f"{name}= makes no sense here: the players are policy and opponent, the team is team=")
-
-
-def _policy_digest(player: OpponentSpec) -> str | None:
-    """SHA-256 of the file of a policy; None for other players."""
+def _player_text(player: OpponentSpec) -> str:
+    """Name of a player, and of the file of a policy its digest: another policy makes another data set."""
+    name = player_name(player)
     if not isinstance(player, str | Path) or Path(player).suffix.lower() not in SUFFIXES or not Path(player).is_file():
-        return None
-    return file_digest(Path(player), MOST_POLICY_BYTES)
+        return name
+    return f"{name}, SHA-256 {file_digest(Path(player), MOST_POLICY_BYTES)}"

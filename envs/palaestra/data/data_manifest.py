@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
-from palaestra.core.contract.file_keywords import parse_json, plain_file
+from palaestra.core.contract.file_keywords import parse_json, plain_file, plain_keywords
 from palaestra.core.files import FileError, open_regular, printable, printable_name, read_limited, write_atomically
 
 MANIFEST = "palaestra.json"
@@ -60,10 +60,7 @@ class Manifest:
         keywords: Those of `palaestra.make_batch`, without ``task``.
         team: The recorded team.
         players: Player of each team, as text.
-        policies: SHA-256 of the files of these players, by team.
-        seed: Number of the run that its matches were drawn from; None for episodes of a loop of one's own.
-        task_list: Tasks that were played one after the other; None where the game has none, or draws them itself.
-        infos: Fields of ``sim.info`` that were kept.
+        recipe: ``episodes``, ``seed`` and ``each_task`` of `palaestra.data.make_data`; empty for a loop of one's own.
         rules: Digest of the rules, see `rules_of`.
         engine: Engine and platform that the bits depend on; empty where they are the same everywhere.
         palaestra: Version that recorded.
@@ -80,28 +77,30 @@ class Manifest:
     keywords: Mapping[str, Any]
     team: str
     players: Mapping[str, str]
-    policies: Mapping[str, str]
-    seed: int | None
-    task_list: Sequence[int] | None
-    infos: Sequence[str]
+    recipe: Mapping[str, Any]
     rules: str
     engine: str
     palaestra: str
     arrays: Mapping[str, Sequence[Any]]
-    files: Mapping[str, Sequence[Any]]
-    seeds: Sequence[int]
-    matches: Sequence[int]
-    tasks: Sequence[int]
-    steps: Sequence[int]
+    files: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    seeds: Sequence[int] = ()
+    matches: Sequence[int] = ()
+    tasks: Sequence[int] = ()
+    steps: Sequence[int] = ()
 
     @property
     def episodes(self) -> int:
         """Number of episodes."""
         return len(self.steps)
 
+    @property
+    def infos(self) -> list[str]:
+        """Fields of ``sim.info`` that were kept."""
+        return [name.removeprefix("infos/") for name in self.arrays if name.startswith("infos/")]
+
     def same_plan(self, other: Manifest) -> bool:
         """Whether both are made of the same matches, finished or not."""
-        blank: dict[str, Any] = dict.fromkeys(("seeds", "matches", "tasks", "steps", "files"), ())
+        blank: dict[str, Any] = dict.fromkeys((*LISTS, "files"), ())
         return replace(self, **blank) == replace(other, **blank)
 
     def save(self, folder: Path) -> None:
@@ -112,6 +111,15 @@ class Manifest:
 
 LISTS = ("seeds", "matches", "tasks", "steps")
 TEXTS = ("name", "id", "team", "rules", "engine", "palaestra")
+
+
+def recorded_keywords(id: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords as a manifest holds them: plain values, with the content of files in the place of their paths.
+
+    Raises:
+        FileError: One that no file can hold.
+    """
+    return plain_keywords(registry.held_keywords(id, keywords), id)
 
 
 def rules_of(id: str, keywords: Mapping[str, Any], tasks: Sequence[int] | None) -> str:
@@ -159,7 +167,7 @@ def read_manifest(path: str | Path) -> Manifest:
     if (version := content.pop("format", None)) != FORMAT:
         do = "take a newer palaestra" if isinstance(version, int) and version > FORMAT else "record the data again"
         raise DataError(file, f"has format {printable(version)}, this palaestra reads format {FORMAT}: {do}")
-    names = {field.name for field in fields(Manifest)}
+    names = {entry.name for entry in fields(Manifest)}
     if wrong := sorted(map(str, set(content) ^ names)):
         raise DataError(file, f"is damaged: it lacks, or should not hold, {printable(', '.join(wrong))}")
     manifest = Manifest(**content)
@@ -182,14 +190,15 @@ def check_expected(path: str | Path, manifest: Manifest, id: str | None, keyword
     file = Path(path) / MANIFEST
     if id is not None and manifest.id != id:
         raise DataError(file, f"was recorded in {printable_name(manifest.id)}, not in {id}")
-    if keywords is not None and json.loads(json.dumps(manifest.keywords, default=str)) != dict(keywords):
-        raise DataError(file, f"was recorded with keywords {printable(dict(manifest.keywords))}, not {dict(keywords)}")
     if manifest.id not in registry.ROWS:
         raise DataError(file, f"is of {printable_name(manifest.id)}, which is not registered: import its module first")
+    meant = manifest.keywords if keywords is None else recorded_keywords(manifest.id, keywords)
+    if meant != manifest.keywords:
+        raise DataError(file, f"was recorded with keywords {printable(dict(manifest.keywords))}, not {meant}")
     if reason := registry.refused_keyword(manifest.id, manifest.keywords):
         raise DataError(file, reason)
     try:
-        rules = rules_of(manifest.id, manifest.keywords, manifest.task_list)
+        rules = rules_of(manifest.id, manifest.keywords, manifest.recipe.get("each_task"))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(file, f"its keywords fit no {printable_name(manifest.id)} here: {printable(error)}") from error
     if rules != manifest.rules:
@@ -234,14 +243,11 @@ def _fits(name: str, value: Any) -> bool:
         )  # fmt: skip
     if name == "files":
         return isinstance(value, dict) and set(value) == {HDF5, METADATA} and all(map(_is_file, value.values()))
-    if name in ("players", "policies"):
+    if name == "players":
         return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
-    if name == "infos":
-        return isinstance(value, list) and all(isinstance(text, str) for text in value)
-    if name == "task_list":
-        return value is None or (isinstance(value, list) and all(type(n) is int for n in value))
-    if name == "seed":
-        return value is None or (type(value) is int and 0 <= value < 2**32)
+    if name == "recipe" and isinstance(value, dict):
+        numbers = value.get("each_task") or []
+        return isinstance(numbers, list) and all(type(n) is int for n in numbers)
     return isinstance(value, dict)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -98,8 +99,7 @@ class Parts:
         if not self.episodes:
             shutil.rmtree(self.folder)
             raise DataError(self.path, "no match has ended: a data set holds complete episodes alone")
-        final = self.folder / "final"
-        shutil.rmtree(final, ignore_errors=True)
+        final = self.folder / f"final.{secrets.token_hex(8)}"  # two processes may join the same parts
         (final / METADATA).parent.mkdir(parents=True)
         order = self._order()
         self._write_minari(final, order)
@@ -175,7 +175,7 @@ class Parts:
             rows = self._read(part, start, steps + 1)
             played = rows[:-1]
             options = None if task < 0 else {"task": task}
-            infos = {name.removeprefix(INFO): rows[name].copy() for name in rows.dtype.names or () if INFO in name}
+            infos = {name: rows[INFO + name].copy() for name in self._plan.infos}
             yield EpisodeBuffer(
                 seed=seed,
                 options=options,

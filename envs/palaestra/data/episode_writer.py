@@ -67,7 +67,7 @@ class EpisodeWriter:
         self._rows = EpisodeRows(sim, team, infos)
         self.team = self._rows.team
         players: dict[str, Any] = dict.fromkeys(sim.game.teams) | {self.team: policy}
-        plan = plan_of(path, self._rows, players)
+        plan = plan_of(path, self._rows, players, {})
         self._parts = Parts(path, plan, self._rows, goes_on=False)
         self._waiting: list[np.ndarray] = []
         self._matches = np.full(sim.num_envs, int(sim.started))  # running matches may come from anywhere
