@@ -92,7 +92,7 @@ class Args(LaneArgs):
     evaluations: int = 12
     matches: int = 256
     value_steps: int = 3
-    target_entropy: float = -1.0
+    target_entropy: float = -2.5
     temperature: float = 0.02
     reward_scale: float = 1.0
     bonus: float = 0.0
