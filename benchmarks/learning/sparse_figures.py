@@ -95,6 +95,7 @@ TUNING_SEED = 100
 """No seed of a figure. The arguments with the greatest area are those that are compared."""
 SLOWER: dict[str, Any] = {"learning_rate": (1e-3, 2e-4), "target_entropy": -1.0}
 FASTER: dict[str, Any] = {"learning_rate": (3e-3, 3e-4), "target_entropy": -1.0}
+MAPPO_SLOWER: dict[str, Any] = {"learning_rate": (1e-3, 1e-4)}
 MAPPO_FASTER: dict[str, Any] = {"learning_rate": (3e-3, 3e-4)}
 METHODS: dict[str, Method] = {
     "cpeg": Method("CPEG", "cpeg"),
@@ -125,11 +126,11 @@ TUNING: dict[str, tuple[dict[str, Any], ...]] = {
         FASTER,
     ),
     "mappo": (
-        {},
-        {"entropy": (0.03, 0.001)},
-        {"rollout": 25, "gamma": 0.97},
+        MAPPO_SLOWER,
+        {**MAPPO_SLOWER, "entropy": (0.03, 0.001)},
+        {**MAPPO_SLOWER, "rollout": 25, "gamma": 0.97},
         MAPPO_FASTER,
-        {"epochs": 10, "entropy": (0.02, 0.001)},
+        {**MAPPO_SLOWER, "epochs": 10, "entropy": (0.02, 0.001)},
         {**MAPPO_FASTER, "entropy": (0.03, 0.001)},
     ),
 }
