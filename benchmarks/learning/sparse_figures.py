@@ -137,7 +137,7 @@ TUNING: dict[str, tuple[dict[str, Any], ...]] = {
 """Arguments that were tried, for each method the same number of times."""
 ONCE_MAPPO: dict[str, Any] = {"lanes": 64, "rollout": 4, "minibatches": 2, "hidden": (32, 32), "evaluations": 1}
 COMPARED = ("cpeg", "masac", "masac_bonus", "mappo")
-DENSE_STEPS, BODY_STEPS = 300_000, 300_000
+TASK_STEPS, DENSE_STEPS, BODY_STEPS = 400_000, 300_000, 200_000
 BODY: dict[str, Any] = {"gamma": 0.99, "evaluations": 6, "matches": 32}
 OFF_POLICY_BODY: dict[str, Any] = {"value_steps": 5}
 GROUPS: dict[str, tuple[Entry, ...]] = {
@@ -154,7 +154,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         *(Entry("spread2", name, SPREAD_STEPS, seeds=3) for name in ("no_consensus", "no_guidance", "consistency")),
     ),
     "tasks": tuple(
-        Entry(place, name, MAPPO_STEPS if name == "mappo" else SPREAD_STEPS, seeds=3)
+        Entry(place, name, MAPPO_STEPS if name == "mappo" else TASK_STEPS, seeds=3)
         for place in ("spread", "reference", "speaker")
         for name in COMPARED
     ),
@@ -283,9 +283,10 @@ def curve_figure(group: str, args: FigureArgs) -> None:
     draw_curves(group, args.figures)
     rows = []
     for entry in entries:
+        shortest = min(other.steps for other in entries if other.place == entry.place)
         for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
             row = {"setting": entry.place, "method": entry.method, "seed": run.seed, "last": log[-1]["return"]}
-            rows.append({**row, "area": area(log), "cpu_s": log[-1]["cpu_s"], **agreement(entry, run)})
+            rows.append({**row, "area": area(log, shortest), "cpu_s": log[-1]["cpu_s"], **agreement(entry, run)})
     figures.write_rows(args.figures / f"sparse_{group}_results.csv", rows)
     print("\n".join(curve_lines(rows)))
 
@@ -299,7 +300,7 @@ def draw_curves(group: str, folder: Path) -> None:
     drawing.draw(table, panels)
 
 
-def area(log: Sequence[Mapping[str, float]], total: float = SPREAD_STEPS) -> float:
+def area(log: Sequence[Mapping[str, float]], total: float) -> float:
     """Mean of the return over the first ``total`` decisions of a curve, by trapezoids between evaluations."""
     steps, values = (np.array([row[name] for row in log], np.float64) for name in ("steps", "return"))
     places = np.append(steps[steps < total], min(total, steps[-1]))
@@ -379,7 +380,7 @@ def sparse_tuning(args: FigureArgs) -> None:
     rows = []
     for (name, number), (log,) in logs.items():
         tried = " ".join(f"{key}={value}" for key, value in TUNING[name][number].items())
-        rows.append({"method": name, "tried": tried, "success": log[-1]["return"], "area": area(log)})
+        rows.append({"method": name, "tried": tried, "success": log[-1]["return"], "area": area(log, SPREAD_STEPS)})
         print("{method} {tried}: {success:.3f}, area {area:.3f}".format(**rows[-1]))
     figures.write_rows(args.figures / "sparse_tuning.csv", rows)
 
