@@ -160,7 +160,8 @@ class Read(NamedTuple):
 
     def at(self, *index: Any) -> Read:
         """The part of some rows, by an index of leading axes."""
-        return Read(*(None if part is None else part[index] for part in self))
+        codes = None if self.codes is None else self.codes[index]
+        return Read(self.seen[index], self.rows[index], codes)
 
 
 class Actor(nn.Module):
