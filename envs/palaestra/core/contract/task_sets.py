@@ -6,7 +6,11 @@ A factory takes `TASK_OPTIONS` among its options and makes a `TaskSet` of them::
     def game(options) -> Game:
         tasks = task_set(options, 50, held_out=(3, 17, 22, 31, 48))
         return Game(
-            state=(("task", "i8"), ...), parameters=(tasks.parameter,), info=(tasks.info,), world=World(tasks.world), ...
+            state=(("task", "i8"), ...),
+            parameters=(tasks.parameter,),
+            info=(tasks.info,),
+            world=World(tasks.world, ...),
+            ...,
         )
 
 `reset` calls `begin_task` before it draws anything else; then ``s.task`` is the number of the task of the match.
