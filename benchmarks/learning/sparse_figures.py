@@ -143,6 +143,7 @@ COMPARED = ("cpeg", "masac_bonus", "mappo_epochs")
 """Methods on the other tasks."""
 TASK_STEPS, DENSE_STEPS, BODY_STEPS = 400_000, 300_000, 200_000
 BODY: dict[str, Any] = {"gamma": 0.99, "evaluations": 6, "matches": 32}
+OFF_POLICY_BODY: dict[str, Any] = {**BODY, "value_steps": 5}
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "peaks": tuple(Entry("peaks", name, ONCE_STEPS, seeds=16, arguments=made) for name, made in PEAKS.items()),
     "pairs": tuple(Entry("pairs", name, ONCE_STEPS, seeds=16, arguments=made) for name, made in PEAKS.items()),
