@@ -3,7 +3,7 @@
 Fu et al., "CPEG: Leveraging Consistency Policy with Consensus Guidance for Multi-agent Exploration" (arXiv 2411.03603).
 The paper's abstract names the parts; its code was not found: formulas and numbers here are ours. CPEG
 is MASAC (`palaestra_baselines.masac`) with three parts changed; with ``--policy gaussian --consensus False
---no-guidance`` it is MASAC, decision for decision.
+--no-guidance`` and equal learning rates it is MASAC, decision for decision.
 
 Consistency policy (Song et al., "Consistency Models", arXiv 2303.01469), with k_1 = eps < .. < k_N levels of noise, s =
 0.5, z and z' standard normal, f' the target network, o what the agent sees, c its code, and a an action of the replay::
@@ -82,6 +82,7 @@ class Args(masac.Args):
     policy: Kind = "consistency"
     consensus: Consents = True
     guidance: bool = True
+    learning_rate: tuple[float, float] = (3e-3, 3e-4)
     bonus: float = 0.05
     eta: float = 1.0
     agreement: float = 5.0

@@ -92,7 +92,7 @@ class Args(LaneArgs):
     evaluations: int = 12
     matches: int = 256
     value_steps: int = 3
-    target_entropy: float = -1.0
+    target_entropy: float = -2.5
     temperature: float = 0.02
     reward_scale: float = 1.0
     bonus: float = 0.0
@@ -160,7 +160,8 @@ class Read(NamedTuple):
 
     def at(self, *index: Any) -> Read:
         """The part of some rows, by an index of leading axes."""
-        return Read(*(None if part is None else part[index] for part in self))
+        codes = None if self.codes is None else self.codes[index]
+        return Read(self.seen[index], self.rows[index], codes)
 
 
 class Actor(nn.Module):

@@ -96,6 +96,7 @@ STYLES: dict[str, Style] = {
     "PPO (SB3)": Style(GREEN, LONG, "^"),
     "MaskablePPO, vector": Style(VERMILLION, SOLID, "s"),
     "MaskablePPO, dict": Style(BLUE, DOTTED, "o"),
+    "MAPPO, ten epochs": Style(BLACK, DOTTED, "D"),
     "CPEG": Style(VERMILLION, SOLID, "o"),
     "MASAC": Style(BLUE, DASHED, "s"),
     "MASAC with bonus": Style(SKY, DOTTED, "v"),

@@ -310,6 +310,7 @@ def test_guidance_counts_by_codes_and_without_it_nothing_is_added():
 def test_without_its_parts_it_is_masac_bit_by_bit(tmp_path: Path):
     plain = masac.train(masac.Args(**TINY, directory=tmp_path / "masac"), no_figures)
     parts = {"policy": "gaussian", "consensus": False, "guidance": False}
+    parts |= {name: getattr(masac.Args, name) for name in ("learning_rate", "bonus")}
     other = cpeg.train(cpeg.Args(**{**TINY, **parts}, directory=tmp_path / "cpeg"), no_figures)
     arrays, others = (read_policy(report.weights)[0] for report in (plain, other))
     assert arrays.keys() == others.keys()
