@@ -173,6 +173,16 @@ def test_tasks_that_the_game_draws_are_read_from_its_info(tmp_path: Path):
     assert read_manifest(tmp_path / "drawn-v0").keywords == {"tasks": "train"}
 
 
+def test_a_word_stands_for_all_tasks_that_it_names_and_their_numbers_are_known_though_info_hides_them(tmp_path: Path):
+    path = tmp_path / "point-v0"
+    make_data("palaestra/MetaPoint-v0", "expert", path, episodes=2, each_task="test", infos=["task"], compiled=False)
+    episodes = read_data(path, "palaestra/MetaPoint-v0", {"tasks": "test"})
+    numbers = sorted({episode.task for episode in episodes})
+    assert (len(episodes), len(numbers)) == (10, 5)
+    assert read_manifest(path).recipe["each_task"] == numbers
+    assert all((episode.infos["task"] == -1).all() for episode in episodes)
+
+
 def test_real_actions_are_rounded_to_float32_as_the_space_says(tmp_path: Path):
     for episode in read_data(made(tmp_path / "real-v0", policy="right", real=True, task=1)):
         np.testing.assert_array_equal(episode.actions, np.full((5, 1), np.float32(0.1)))

@@ -154,9 +154,8 @@ def play_episodes(rows: EpisodeRows, seeds: np.ndarray, task: int) -> list[np.nd
 def named_tasks(id: str, keywords: Mapping[str, Any]) -> list[int] | None:
     """The values that the parameter ``task`` has under these keywords; None where the game does not list them."""
     rules = {name: value for name, value in keywords.items() if name not in registry.SIMULATION_KEYWORDS}
-    parameters = {parameter.name: parameter for parameter in registry.make_game(id, **rules)[0].parameters}
-    values = getattr(parameters.get("task"), "values", ())
-    return [int(value) for value in values if value >= 0] or None
+    parameters = registry.make_game(id, **rules)[0].parameters
+    return [int(n) for parameter in parameters if parameter.name == "task" for n in parameter.values if n >= 0] or None
 
 
 def part_size(rows: EpisodeRows) -> int:
