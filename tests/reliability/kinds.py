@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reliability.data_sets import evil_manifest, make_data_sets, use_data_set
 from reliability.forge import write_sealed
 from reliability.mutations import (
     ANY_FILE,
@@ -564,5 +565,7 @@ KINDS: dict[str, Kind] = {
         Kind("cache", ".bin", make_cache, (*ANY_FILE, payload_of_others), use_cache, True, makes_anew_s=20.0),
     )
 }
+if find_spec("minari"):
+    KINDS["data"] = Kind("data", ".part", make_data_sets, (*ANY_FILE, *[evil_manifest] * 5), use_data_set)
 if find_spec("onnxruntime"):
     KINDS["onnx"] = Kind("onnx", ".onnx", make_onnx, (*ANY_FILE, *[evil_onnx] * 9), use_onnx)
