@@ -18,11 +18,13 @@ from palaestra.core.contract.keywords import (
 )
 from palaestra.core.contract.options import Option, with_options
 from palaestra.core.contract.rules import DRAW, TERMINATED, TRUNCATED, Game
+from palaestra.core.contract.task_sets import TASK_OPTIONS, TaskSet, TaskWorld, begin_task, task_set
 from palaestra.core.interrupts import Importing
-from palaestra.core.rng import integer, script_integer, script_uniform, uniform
+from palaestra.core.rng import integer, keyed_uniforms, script_integer, script_uniform, uniform
 
 __all__ = [
     "DRAW",
+    "TASK_OPTIONS",
     "TERMINATED",
     "TRUNCATED",
     "ActionField",
@@ -49,16 +51,21 @@ __all__ = [
     "Row",
     "SavingEngine",
     "Table",
+    "TaskSet",
+    "TaskWorld",
     "TextSpace",
     "any_text",
+    "begin_task",
     "check_template",
     "integer",
+    "keyed_uniforms",
     "late",
     "native",
     "offer",
     "presets",
     "script_integer",
     "script_uniform",
+    "task_set",
     "uniform",
     "with_options",
 ]

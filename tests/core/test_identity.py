@@ -74,6 +74,7 @@ OTHER_RULES: dict[str, tuple[Game, Game]] = {
     "reward_dtype": (BODY, replace(BODY, reward_dtype="f4")),
     "periods": (BODY, replace(BODY, periods=4)),
     "bounds of a parameter": (BODY, with_parameter("drag_nspm", high=1e6)),
+    "values of a parameter": (BODY, with_parameter("drag_nspm", values=tuple(range(9)), default=1.0)),
     "at_start": (BODY, with_parameter("mass_spread_kg", at_start=False)),
     "a new parameter": (BODY, replace(BODY, parameters=(*BODY.parameters, Parameter("wind", 0.0, 0.0, 1.0)))),
     "candidates": (COURIERS, with_action(COURIERS, candidates=9)),

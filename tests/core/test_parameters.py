@@ -256,3 +256,25 @@ def test_the_kit_draws_no_range_whose_ends_are_exchanged():
     low, high = (draw.parameter(p.name, p, 200, ENDS) for p in ENDS)
     assert (low <= 3.0).all()
     assert (high >= 5.0).all()
+
+
+CHOSEN = replace(GAME, parameters=(*GAME.parameters, Parameter("length_m", 2.0, values=(2.0, 3.0, 7.5))))
+
+
+@pytest.mark.parametrize("value", [1.0, 4.0, [2.0, 5.0, 3.0]])
+def test_a_number_that_is_none_of_the_values_is_refused_with_those_that_are(value: Any):
+    sim = simulation(CHOSEN, 3, parameters={"length_m": 7.5})
+    with pytest.raises(ValueError, match=r"length_m must be one of 2, 3, 7.5, got "):
+        sim.set_parameters(length_m=value)
+    assert sim.parameters["length_m"].tolist() == [7.5] * 3
+
+
+def test_a_default_that_is_none_of_the_values_is_refused():
+    with pytest.raises(ValueError, match="default of 'length_m' is 4, none of its values"):
+        replace(GAME, parameters=(Parameter("length_m", 4.0, values=(2.0, 7.5)),))
+
+
+def test_values_are_shown_by_their_ends_and_the_kit_draws_all_of_them_and_no_others():
+    length = CHOSEN.parameters[-1]
+    assert [table_rows([length])[0][name] for name in ("low", "high")] == ["2", "7.5"]
+    assert set(Draw(0, "palaestra/Chosen-v0", "a").parameter("length_m", length, 100)) == {2.0, 3.0, 7.5}

@@ -1,5 +1,6 @@
 """Random streams of 8 bytes a lane."""
 
+import hashlib
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -95,3 +96,11 @@ def test_neighbouring_seeds_draw_what_is_not_alike(seeds: range):
     assert abs(draws.var() - 1 / 12) < 0.005
     correlations = np.array(np.corrcoef(draws.T))[~np.eye(64, dtype=bool)]
     assert np.abs(correlations).max() < 0.35  # 5.6 standard errors
+
+
+def test_uniforms_of_a_key_are_draws_of_a_stream_of_its_own():
+    drawn = rng.keyed_uniforms("goals", 1000)
+    start = int.from_bytes(hashlib.sha256(b"goals").digest()[:8], "little")
+    assert drawn[:3].tolist() == [(splitmix64(start + k * 0x9E3779B97F4A7C15) >> 11) * 2.0**-53 for k in range(3)]
+    np.testing.assert_array_equal(drawn[:10], rng.keyed_uniforms("goals", 10))
+    assert abs(np.corrcoef(drawn, rng.keyed_uniforms("goal", 1000))[0, 1]) < 0.1

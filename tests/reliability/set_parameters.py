@@ -38,6 +38,8 @@ Setter = Callable[[str, Any], Any]
 
 def other_values(parameter: Parameter) -> list[float]:
     """Values other than the default, some of which change the match."""
+    if parameter.values:
+        return [value for value in parameter.values if value != parameter.default]
     low, high, default = parameter.low, parameter.high, parameter.default
     wanted = [1.7 * default, 11.0, 0.5, default / 2, default - 1, default + 1, low, high]
     fits = [value for value in wanted if low <= value <= high and np.isfinite(value) and value != default]

@@ -106,7 +106,7 @@ def _option(option: Option) -> dict[str, Any]:
 
 def _parameter(p: Parameter) -> dict[str, Any]:
     facts = {"name": p.name, "default": p.default, "low": p.low, "high": p.high, "unit": p.unit, "about": p.about}
-    return {**facts, "at_start": p.at_start, "words": list(p.words)}
+    return {**facts, "at_start": p.at_start, "words": list(p.words), "values": list(p.values)}
 
 
 def _show(page: str) -> None:

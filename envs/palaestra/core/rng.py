@@ -11,6 +11,7 @@ Always draw the same number of values per step, whatever branch is taken: then a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,3 +123,14 @@ def lane_keys(seeds: np.ndarray, salt: np.uint64) -> np.ndarray:
     """Start states of the streams for an array of lane seeds (uint64), the same for any batch size."""
     with np.errstate(over="ignore"):
         return mix64(mix64(seeds.astype(np.uint64) ^ salt) + GOLDEN)
+
+
+def keyed_uniforms(key: str, count: int) -> np.ndarray:
+    """Float64 ``[count]`` in [0, 1), the same for a key on every machine: tables that a game draws once.
+
+    ``np.argsort(keyed_uniforms(key, n))`` is a random order of n things.
+    """
+    stream = np.frombuffer(hashlib.sha256(key.encode()).digest()[:8], "<u8")
+    with np.errstate(over="ignore"):
+        draws = mix64(stream + GOLDEN * np.arange(1, count + 1, dtype=np.uint64))
+    return (draws >> SHIFT_11) * TO_UNIT

@@ -100,6 +100,8 @@ class Draw:
         return self._kept(name, values[0] if lanes is None else np.array(values, np.float64))
 
     def _value(self, parameter: Parameter) -> float:
+        if parameter.values:
+            return float(self._random.choice(parameter.values))
         low, high, default = parameter.low, parameter.high, parameter.default
         width = WIDE * max(abs(default), 1.0)
         narrow_low = low if low > -width else default - max(abs(default), 1.0)

@@ -82,7 +82,7 @@ def _rules_digest(game: Game) -> str:
         put("role", _given((role.name, role.agents, role.slots, [_untold(a) for a in role.action])))
     put("scripts, ends", _given((game.scripts, game.end_reasons, game.truncation_reasons)))
     put("rewards, periods", _given((game.reward, game.reward_dtype, game.periods)))
-    put("parameters", _given([(p.name, p.low, p.high, p.at_start, *p.words) for p in game.parameters]))
+    put("parameters", _given([(p.name, p.low, p.high, p.at_start, *p.words, *p.values) for p in game.parameters]))
     for name, value in _members(game.world):
         put(name, _given(value))
     put("engine", _given((game.physics, game.physics_options)))

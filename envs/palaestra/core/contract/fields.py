@@ -273,6 +273,7 @@ class Parameter:
         words: Names of the values 0, 1, ...: users may give them in place of the numbers.
         shaping: Weight of a reward that only helps learning: at 0 the rules pay what counts.
         up_to: Name of the parameter that is the other end of the range which this one begins: it may not be smaller.
+        values: All values, where they are not all numbers of a range; ``low`` and ``high`` are the ends.
     """
 
     name: str
@@ -286,9 +287,13 @@ class Parameter:
     words: tuple[str, ...] = ()
     up_to: str = ""
     shaping: bool = False
+    values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Words are the whole numbers from 0 on."""
+        if self.values:
+            for name, end in (("low", min(self.values)), ("high", max(self.values))):
+                object.__setattr__(self, name, end)
         if self.words:
             for name, value in (("low", 0), ("high", len(self.words) - 1), ("whole", True)):
                 object.__setattr__(self, name, value)
@@ -307,6 +312,8 @@ class Parameter:
         if array is None or array.dtype.kind not in "biuf":
             raise ValueError(f"{self.name} must be a number in {self._range_text}, got {value!r}")
         is_flag, array = array.dtype.kind == "b", array.astype(np.float64)
+        if self.values and not np.isin(array, self.values).all():
+            raise ValueError(f"{self.name} must be one of {', '.join(f'{v:g}' for v in self.values)}, got {value}")
         if not ((array >= self.low) & (array <= self.high)).all():
             raise ValueError(f"{self.name} must be in {self._range_text}, got {value}")
         if self.whole and (is_flag or (array != np.floor(array)).any()):

@@ -506,6 +506,8 @@ def _bad_numbers(game: Game) -> Iterator[str]:
     for p in game.parameters:
         if not p.low <= p.default <= p.high:
             yield f"default of {p.name!r} is {p.default:g}, not in [{p.low:g}, {p.high:g}]"
+        if p.values and p.default not in p.values:
+            yield f"default of {p.name!r} is {p.default:g}, none of its values"
 
 
 def teams_are_alike(game: Game) -> bool:
