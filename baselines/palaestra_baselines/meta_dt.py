@@ -44,13 +44,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import torch
 
-from palaestra import registry
 from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.decision_transformers import (
-    HISTORY,
     Agent,
-    Decisions,
     Design,
     WorldModel,
     design_of,
@@ -69,8 +66,15 @@ from palaestra_baselines.common.offline_data import (
 from palaestra_baselines.common.policy_file import policy_for, read_policy, save_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
 from palaestra_baselines.common.sequence_player import SequencePlayer
-from palaestra_baselines.common.task_families import Family, play_matches, play_returns, read_matches
-from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, gradient_step, weighted_mean
+from palaestra_baselines.common.task_families import (
+    Family,
+    find_family,
+    play_matches,
+    play_returns,
+    read_matches,
+    scores,
+)
+from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, gradient_step
 
 METHOD = "meta_dt"
 LATE, LATE_SHARE = 0.7, 0.2
@@ -79,6 +83,9 @@ PLAYED = ("expert", "medium", "mixed")
 """Data that are played at the start."""
 OWN, FOREIGN = ("largest", "random"), ("expert", "uniform")
 """Prompts of the player's own earlier matches, and those that it is given."""
+REFERENCES = ("expert", "random")
+PROMPT_RUN = 2**20
+"""Added to the number of a run: matches from which prompts are taken are no others."""
 PASS = 8192
 """Decisions whose contexts are computed at once."""
 
@@ -163,7 +170,7 @@ class Args(RunArgs):
         return Design(
             decoder=self.decoder if self.task == "context" else "",
             context={"context": self.context, "hidden": 0, "true": told}[self.task],
-            segment=self.prompt if self.prompt in OWN else "given",
+            segment=self.prompt if self.prompt == "largest" or self.prompt == "random" else "given",
             prompt=0 if self.prompt == "none" else self.prompt_steps,
             steps=self.context_steps,
             width=self.width,
@@ -255,11 +262,11 @@ class Learner:
 
     def prepare(self) -> None:
         """Makes what the transformer learns from, once the world model is trained."""
-        self.source, self.groups = self.source_of(self.matches), self.data.groups
-        self.prompt_source = self.source
-        if self.prompts is not None:
-            self.prompt_source = self.source_of(self.prompts)
-            self.groups = TaskGroups(np.concatenate([self.matches.tasks, self.prompts.tasks]))
+        prompts = self.prompts
+        self.source = self.prompt_source = self.source_of(self.matches)
+        if prompts is not None:
+            self.prompt_source = self.source_of(prompts)
+        self.groups = TaskGroups(self.matches.tasks, None if prompts is None else prompts.tasks)
 
     def source_of(self, matches: Matches) -> Source:
         """Matches as rows, with contexts or true tasks."""
@@ -278,7 +285,7 @@ class Learner:
         args, rng, data = self.args, self.rng, self.data
         steps = min(args.context_steps, data.weights.shape[1])
         chosen = rng.integers(len(self.matches), size=args.batch_size)
-        starts = rng.integers(np.maximum(data.lengths[chosen] - steps, 0) + 1)
+        starts = rng.integers(np.maximum(self.matches.lengths[chosen] - steps, 0) + 1)
         matches, at = torch.from_numpy(chosen)[:, None], torch.from_numpy(starts)[:, None] + torch.arange(steps)
         prompt, is_there = self.draw_prompts(chosen)
         predicted = self.agent.transformer(self.source.rows[matches, at], prompt, is_there)
@@ -289,18 +296,186 @@ class Learner:
         args, rng, size = self.args, self.rng, self.agent.design.prompt
         if not size:
             return self.source.rows[chosen, :0], torch.zeros(len(chosen), dtype=torch.bool)
-        others = self.other_matches(chosen)
-        is_there = torch.from_numpy(rng.random(len(chosen)) < args.prompt_share)
-        return self.prompt_source.segments(others, size, rng), is_there
-
-    def other_matches(self, chosen: np.ndarray) -> np.ndarray:
-        """Of each match another one of its task, among those from which prompts are taken."""
-        if self.prompts is None:
-            return self.groups.others(chosen, self.rng)
-        raise NotImplementedError
+        prompts = self.prompt_source.segments(self.groups.draw(chosen, rng), size, rng)
+        return prompts, torch.from_numpy(rng.random(len(chosen)) < args.prompt_share)
 
     def step(self, progress: float) -> float:
         """One gradient step; returns the loss."""
         loss, rate = self.loss(), self.args.learning_rate * (LATE_SHARE if progress >= LATE else 1.0)
         gradient_step(self.optimizer, loss, rate, self.args.max_gradient_norm)
         return float(loss.detach())
+
+    def player(self, team: str, prompt: torch.Tensor | None = None, task: int | None = None) -> SequencePlayer:
+        """The player by the current weights.
+
+        Args:
+            team: Name of the team.
+            prompt: Rows ``[P, R]`` that it is given.
+            task: Number of the task, which it is told where it is to know it; that of the first test task if None.
+        """
+        told = torch.from_numpy(self.family.told[self.family.test[0] if task is None else task])
+        return SequencePlayer(
+            self.agent, self.family.roster.game, team, prompt, told if self.args.task == "true" else None
+        )
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        parts = {"agent": self.agent.state_dict(), "optimizer": self.optimizer.state_dict()}
+        more = {"rng": self.rng.bit_generator.state, "world_loss": self.world_loss, "data": self.matches.digest}
+        return {**parts, **more}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restores what `state` returned.
+
+        Raises:
+            ValueError: The data are others.
+        """
+        if state["data"] != self.matches.digest:
+            raise ValueError(f"the run was begun with other data than --data {self.args.data} has now")
+        self.agent.load_state_dict(state["agent"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.rng.bit_generator.state, self.world_loss = state["rng"], state["world_loss"]
+
+
+# ------------------------------------------------------------------------------------------------------------- training
+
+
+def collect(args: Args, family: Family) -> tuple[Matches, Matches | None]:
+    """What is learnt from, and the matches from which prompts are taken where these are others."""
+    if args.data in PLAYED:
+        matches = play_matches(family, family.training, args.data, args.matches_per_task, args.seed)
+    else:
+        matches = read_matches(family, Path(args.data))
+    if args.prompt not in FOREIGN:
+        return matches, None
+    return matches, play_matches(family, family.training, args.prompt, args.matches_per_task, PROMPT_RUN + args.seed)
+
+
+def train(args: Args, evaluation: Evaluation | None = None) -> Report:
+    """Trains, or resumes; files as in `palaestra_baselines.fm3q.train`.
+
+    A run that is killed before its first checkpoint, while the world model learns, starts anew.
+
+    Args:
+        args: Arguments.
+        evaluation: What evaluations measure; scores in the test tasks if None.
+    """
+    torch.set_num_threads(1)
+    with RunFolder(args, METHOD) as folder:
+        steps, cpu_s = folder.steps, 0.0
+        if folder.is_finished:
+            return Report(args.folder / WEIGHTS, steps, steps, folder.rows[-1]["cpu_s"], folder.rows)
+        began_s, family = time.process_time(), find_family(args.env_id, keywords(args.options))
+        torch.manual_seed(args.seed)
+        learner = Learner(args, family, *collect(args, family))
+        if folder.before is None:
+            learner.learn_world()
+        else:
+            with folder.restoring():
+                learner.restore(folder.before)
+                cpu_s = folder.before["cpu_s"]
+        learner.prepare()
+        loss, measured = 0.0, evaluation or TestScores(learner)
+        while True:
+            cpu_s += time.process_time() - began_s
+            if folder.is_due(steps):
+                record(args, folder, learner, steps, measured(learner.player), loss, cpu_s)
+            began_s = time.process_time()
+            if steps >= args.total_steps:
+                break
+            loss = learner.step(steps / args.total_steps)
+            steps += 1
+            folder.progress.update(steps, loss=loss)
+    return Report(args.folder / WEIGHTS, steps, steps, cpu_s, folder.rows)
+
+
+class TestScores:
+    """Scores in the test tasks.
+
+    Attributes:
+        prompts: Rows ``[test tasks, episodes, P, R]`` that players are given; empty where they are given none.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        """Plays the matches of the expert and of uniform play, and those from which prompts are taken."""
+        self.learner, args, family = learner, learner.args, learner.family
+        self.episodes = args.episodes if args.prompt in OWN else 1
+        played = (args.episodes, args.matches, EVALUATION_SEED)
+        self.expert, self.uniform = (play_returns(family, lambda _, who=who: who, *played) for who in REFERENCES)
+        self.prompts = torch.zeros(len(family.test), 1, 0)
+        if args.prompt in FOREIGN:
+            matches = play_matches(family, family.test, args.prompt, args.episodes, PROMPT_RUN + EVALUATION_SEED)
+            rng, everyone = np.random.default_rng([args.seed, 5]), np.arange(len(matches))
+            rows = learner.source_of(matches).segments(everyone, args.prompt_steps, rng)
+            self.prompts = rows.unflatten(0, (len(family.test), args.episodes))
+
+    def __call__(self, _: Any) -> dict[str, float]:
+        """``score``, in the last match in a task, and ``zero_shot``, in the first."""
+        found = np.mean([self.play(number) for number in range(self.prompts.shape[1])], 0)
+        return {"score": float(found[-1]), "zero_shot": float(found[0])}
+
+    def play(self, number: int) -> np.ndarray:
+        """Scores ``[episodes]``, means over test tasks, with the prompts of a number where these are given."""
+        learner, family = self.learner, self.learner.family
+        given = dict(zip(family.test.tolist(), self.prompts[:, number], strict=True))
+
+        def player_of(task: int) -> SequencePlayer:
+            return learner.player(family.team, given[task] if given[task].numel() else None, task)
+
+        returns = play_returns(family, player_of, self.episodes, learner.args.matches, EVALUATION_SEED)
+        return scores(returns, self.expert, self.uniform).mean(0)
+
+
+def record(
+    args: Args, folder: RunFolder, learner: Learner, steps: int, figures: dict[str, float], loss: float, cpu_s: float
+) -> None:
+    """Writes policy, curve and checkpoint."""
+    facts = {"args": args.settings, "steps": steps, "updates": steps, "figures": figures}
+    design = dataclasses.asdict(learner.agent.design)
+    path = args.folder / WEIGHTS
+    save_policy(path, learner.agent.arrays(), method=METHOD, env_id=args.env_id, design=design, **facts)
+    state = {**learner.state(), "cpu_s": cpu_s} if steps < args.total_steps else None
+    losses = {"loss": loss, "world_loss": learner.world_loss}
+    folder.record({"steps": steps, "updates": steps, **figures, **losses, "cpu_s": cpu_s}, state)
+    shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, **losses}.items())
+    folder.progress.say(f"{steps:9d} steps: {shown}")
+
+
+# ------------------------------------------------------------------------------------------------------------- players
+
+
+def load_policy(path: Path, game: Game, team: str) -> SequencePlayer:
+    """The player of a policy file, without prompt until it has played in the same lane.
+
+    Raises:
+        FileError: The file is no saved policy, or one of another game, or was trained to be told the task.
+    """
+    with policy_for(path, game, team) as arrays:
+        agent = agent_of(arrays, design_of(read_policy(path)[1].get("design")))
+        return SequencePlayer(agent, game, team)
+
+
+def agent_of(arrays: Mapping[str, np.ndarray], design: Design) -> Agent:
+    """The networks of a policy file.
+
+    Raises:
+        ValueError: The weights do not fit the design.
+    """
+    design.check()
+    scale, head = (arrays.get(name) for name in ("scaling.state", "transformer.head.bias"))
+    if scale is None or head is None or scale.ndim != 2 or head.ndim != 1:
+        raise ValueError("the policy has no weights scaling.state and transformer.head.bias: another method saved it")
+    agent = fitting_network(lambda: Agent(design, scale.shape[1], len(head)), arrays)
+    load_arrays(agent, arrays)
+    return agent
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Trains."""
+    args, report = run_command(Args, METHOD, __doc__ or "", argv, train)
+    print(report)
+    print(evaluation_hint(dataclasses.replace(args, options=(*args.options, "tasks=test")), report.weights, None))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,8 +6,9 @@ Rows of a batch come first, decisions second: states ``[B, k, n]``, actions ``[B
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+import reprlib
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ HISTORY = 4
 """Decisions before a decision that its context is made of."""
 FLATTEST = 1e-3
 """Least standard deviation by which a quantity is divided."""
+MOST = 1024
+"""Largest size that a policy file may have."""
 Decoder = Literal["reward", "state", "both", ""]
 Segment = Literal["largest", "random", "given"]
 
@@ -278,3 +281,19 @@ class Agent(nn.Module):
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name for a player."""
         return {name: value.detach().numpy().copy() for name, value in self.state_dict().items()}
+
+
+def design_of(notes: Any) -> Design:
+    """The design in the metadata of a policy file, which may be anybody's.
+
+    Raises:
+        ValueError: It is none, or a word or number of it cannot be.
+    """
+    if not isinstance(notes, dict) or set(notes) != {f.name for f in fields(Design)}:
+        raise ValueError("the metadata hold no design of a sequence model: it was not saved by this version of meta_dt")
+    words = {"decoder": get_args(Decoder), "segment": get_args(Segment)}
+    for name, value in notes.items():
+        least = 0 if name in ("context", "prompt") else 1
+        if not (value in words[name] if name in words else type(value) is int and least <= value <= MOST):
+            raise ValueError(f"{name} of the policy's design is {reprlib.repr(value)}")
+    return Design(**notes)

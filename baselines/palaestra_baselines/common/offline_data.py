@@ -7,7 +7,7 @@ order of the matches alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,11 +58,6 @@ class Matches:
         parts = (self.states, self.actions, self.rewards, self.lengths, first_of_task(self.tasks))
         return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
-    def of_tasks(self, tasks: Iterable[int]) -> Matches:
-        """The matches in some tasks."""
-        chosen = np.isin(self.tasks, list(tasks))
-        return Matches(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
-
 
 def gather_matches(episodes: Sequence[Any]) -> Matches:
     """Matches of a list of episodes.
@@ -104,27 +99,39 @@ def first_of_task(tasks: np.ndarray) -> np.ndarray:
 
 
 class TaskGroups:
-    """Matches by task.
+    """For each match the matches of the same task, among these or among others.
 
     Attributes:
-        order: int64 ``[N]``: the matches, those of a task side by side, tasks in the order of their first matches.
-        place: int64 ``[N]``: where each match stands in ``order``.
+        order: int64 ``[M]``: the matches that are drawn, those of a task side by side.
         start: int64 ``[N]``: where the task of each match begins there.
-        size: int64 ``[N]``: matches of the task of each match.
+        size: int64 ``[N]``: how many matches its task has there.
+        place: int64 ``[N]``: where each match stands there; None where others are drawn.
     """
 
-    def __init__(self, tasks: np.ndarray) -> None:
-        """Sorts the matches."""
-        first = first_of_task(tasks)
-        self.order = np.argsort(first, kind="stable")
-        self.place = np.argsort(self.order)
-        ordered = first[self.order]
-        self.start = np.searchsorted(ordered, first)
-        self.size = np.searchsorted(ordered, first, side="right") - self.start
+    def __init__(self, tasks: np.ndarray, among: np.ndarray | None = None) -> None:
+        """Sorts the matches.
 
-    def others(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Another match of the task of each of ``rows``, drawn uniformly; the same where there is no other."""
+        Args:
+            tasks: Numbers of the tasks of all matches, ``[N]``.
+            among: Those of the matches that are drawn, ``[M]``; the same matches if None.
+
+        Raises:
+            ValueError: A task has none.
+        """
+        labels = first_of_task(np.concatenate([tasks, tasks if among is None else among]))
+        own, drawn = labels[: len(tasks)], labels[len(tasks) :]
+        self.order = np.argsort(drawn, kind="stable")
+        self.place = np.argsort(self.order) if among is None else None
+        self.start, end = (np.searchsorted(drawn[self.order], own, side=side) for side in ("left", "right"))
+        self.size = end - self.start
+        if not self.size.all():
+            raise ValueError(f"no match to draw from in task {tasks[np.argmin(self.size)]}")
+
+    def draw(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A match of the task of each of ``rows``, drawn uniformly; another one, as far as there is one."""
         size, start = self.size[rows], self.start[rows]
+        if self.place is None:
+            return self.order[start + rng.integers(size)]
         shift = rng.integers(np.maximum(size - 1, 1)) + (size > 1)
         return self.order[start + (self.place[rows] - start + shift) % size]
 
@@ -137,15 +144,16 @@ class Learnable:
         decisions: ``[N, T, ...]``.
         to_go: ``[N, T]``.
         weights: ``[N, T]``.
-        lengths: ``[N]``.
-        groups: Matches by task.
     """
 
     decisions: Decisions
     to_go: torch.Tensor
     weights: torch.Tensor
-    lengths: np.ndarray
-    groups: TaskGroups
+
+    def rows(self, z: torch.Tensor) -> torch.Tensor:
+        """Rows ``[N, T, R]`` with contexts z ``[N, T, context]``, see `DecisionTransformer`."""
+        states, actions, rewards, _ = self.decisions
+        return torch.cat([states, self.to_go[..., None], actions, rewards[..., None], z], -1)
 
     def histories(self, rows: torch.Tensor, at: torch.Tensor) -> tuple[Decisions, torch.Tensor]:
         """The `HISTORY` decisions ``[B, HISTORY, ...]`` before decisions ``at [B]`` of matches, and which are there."""
@@ -183,9 +191,7 @@ def make_learnable(matches: Matches, scaling: Scaling) -> Learnable:
         scaling("reward", rewards) * weights,
         scaling("change", states[:, 1:] - states[:, :-1]) * inside,
     )
-    return Learnable(
-        decisions, scaling("to_go", to_go) * weights, weights, matches.lengths, TaskGroups(matches.tasks)
-    )
+    return Learnable(decisions, scaling("to_go", to_go) * weights, weights)
 
 
 def largest_segments(errors: torch.Tensor, lengths: np.ndarray, size: int) -> torch.Tensor:

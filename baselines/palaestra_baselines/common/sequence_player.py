@@ -124,7 +124,7 @@ class SequencePlayer:
         return Decisions(state, action, reward[..., 0], torch.zeros_like(state))
 
     def context(self, rows: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-        """z ``[B, context]`` of a decision that comes after ``count`` rows."""
+        """Contexts ``[B, context]`` of a decision that comes after ``count`` rows."""
         if self.told is not None:
             return self.told.expand(len(count), -1)
         if not self.agent.design.decoder:
