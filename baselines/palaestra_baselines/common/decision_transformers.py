@@ -111,7 +111,7 @@ class Decisions(NamedTuple):
     rewards: torch.Tensor
     changes: torch.Tensor
 
-    def at(self, *index: object) -> Decisions:
+    def at(self, *index: Any) -> Decisions:
         """Some of them, by an index of leading axes."""
         return Decisions(*(part[index] for part in self))
 
