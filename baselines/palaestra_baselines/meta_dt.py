@@ -29,7 +29,8 @@ prompts; ``--layers 3 --width 128 --tokens 3`` has the published sizes. ``--data
 
 A step is a gradient step of the transformer. Scores are returns in the test tasks, that of the expert of each task
 being 100 and that of uniform play 0: ``zero_shot`` in the first match in a task, ``score`` in the last of
-``--episodes``, before which the player collects its prompts.
+``--episodes``, before which the player collects its prompts. Where prompts are given, ``with_expert`` and
+``with_uniform`` are scores with prompts of both kinds, whichever was learnt.
 """
 
 from __future__ import annotations
@@ -84,6 +85,9 @@ PLAYED = ("expert", "medium", "mixed")
 OWN, FOREIGN = ("largest", "random"), ("expert", "uniform")
 """Prompts of the player's own earlier matches, and those that it is given."""
 REFERENCES = ("expert", "random")
+"""Scripts whose scores are 100 and 0."""
+GIVEN = 8
+"""Prompts of a test task, one for each of so many lanes."""
 PROMPT_RUN = 2**20
 """Added to the number of a run: matches from which prompts are taken are no others."""
 PASS = 8192
@@ -310,7 +314,7 @@ class Learner:
 
         Args:
             team: Name of the team.
-            prompt: Rows ``[P, R]`` that it is given.
+            prompt: Rows ``[G, P, R]`` of prompts that it is given.
             task: Number of the task, which it is told where it is to know it; that of the first test task if None.
         """
         told = torch.from_numpy(self.family.told[self.family.test[0] if task is None else task])
@@ -393,7 +397,7 @@ class TestScores:
     """Scores in the test tasks.
 
     Attributes:
-        prompts: Rows ``[test tasks, episodes, P, R]`` that players are given; empty where they are given none.
+        prompts: By kind, rows ``[test tasks, GIVEN, P, R]`` of prompts that players are given.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -402,25 +406,27 @@ class TestScores:
         self.episodes = args.episodes if args.prompt in OWN else 1
         played = (args.episodes, args.matches, EVALUATION_SEED)
         self.expert, self.uniform = (play_returns(family, lambda _, who=who: who, *played) for who in REFERENCES)
-        self.prompts = torch.zeros(len(family.test), 1, 0)
-        if args.prompt in FOREIGN:
-            matches = play_matches(family, family.test, args.prompt, args.episodes, PROMPT_RUN + EVALUATION_SEED)
-            rng, everyone = np.random.default_rng([args.seed, 5]), np.arange(len(matches))
-            rows = learner.source_of(matches).segments(everyone, args.prompt_steps, rng)
-            self.prompts = rows.unflatten(0, (len(family.test), args.episodes))
+        rng, self.prompts = np.random.default_rng([args.seed, 5]), dict[str, torch.Tensor]()
+        for kind in FOREIGN if args.prompt in FOREIGN else ():
+            matches = play_matches(family, family.test, kind, GIVEN, PROMPT_RUN + EVALUATION_SEED)
+            rows = learner.source_of(matches).segments(np.arange(len(matches)), args.prompt_steps, rng)
+            self.prompts[kind] = rows.unflatten(0, (len(family.test), GIVEN))
 
     def __call__(self, _: Any) -> dict[str, float]:
-        """``score``, in the last match in a task, and ``zero_shot``, in the first."""
-        found = np.mean([self.play(number) for number in range(self.prompts.shape[1])], 0)
-        return {"score": float(found[-1]), "zero_shot": float(found[0])}
+        """``score``, in the last match in a task, and ``zero_shot``, in the first; with given prompts one of each."""
+        if self.prompts:
+            found = {kind: float(self.play(prompts)[0]) for kind, prompts in self.prompts.items()}
+            return {"score": found[self.learner.args.prompt], **{f"with_{kind}": x for kind, x in found.items()}}
+        found = self.play().tolist()
+        return {"score": found[-1], "zero_shot": found[0]}
 
-    def play(self, number: int) -> np.ndarray:
-        """Scores ``[episodes]``, means over test tasks, with the prompts of a number where these are given."""
+    def play(self, prompts: torch.Tensor | None = None) -> np.ndarray:
+        """Scores ``[episodes]``, means over test tasks."""
         learner, family = self.learner, self.learner.family
-        given = dict(zip(family.test.tolist(), self.prompts[:, number], strict=True))
+        given = {} if prompts is None else dict(zip(family.test.tolist(), prompts, strict=True))
 
         def player_of(task: int) -> SequencePlayer:
-            return learner.player(family.team, given[task] if given[task].numel() else None, task)
+            return learner.player(family.team, given.get(task), task)
 
         returns = play_returns(family, player_of, self.episodes, learner.args.matches, EVALUATION_SEED)
         return scores(returns, self.expert, self.uniform).mean(0)

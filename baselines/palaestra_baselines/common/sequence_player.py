@@ -40,7 +40,7 @@ class SequencePlayer:
             agent: The networks.
             game: The rules.
             team: Name of the team.
-            prompt: Rows ``[P, R]`` that a player is given, see `DecisionTransformer`.
+            prompt: Rows ``[G, P, R]`` of prompts that it is given, one of them in each lane, see `DecisionTransformer`.
             told: The true task ``[context]``, for a player without world model that reads one.
 
         Raises:
@@ -68,10 +68,11 @@ class SequencePlayer:
         """Actions of the team; see `palaestra.core.run.opponents.Opponent`."""
         seen = (observations[self.role] if isinstance(observations, dict) else observations)[:, 0]
         draws = Chance(seeds, memory[:, 2], 1, self.team).uniforms(1)[:, 0]
+        picks = Chance(seeds, 0 * memory[:, 2], 1, self.team).uniforms(1)[:, 0]
         parts, count = [], len(memory)
         for start in range(0, count, CHUNK):
             rows = np.minimum(np.arange(start, start + CHUNK), count - 1)
-            given = (torch.from_numpy(np.ascontiguousarray(x[rows])) for x in (seen, first, draws, memory))
+            given = (torch.from_numpy(np.ascontiguousarray(x[rows])) for x in (seen, first, draws, picks, memory))
             chosen, after = self.decide(*given)
             parts.append(chosen)
             stop = min(start + CHUNK, count)
@@ -80,7 +81,7 @@ class SequencePlayer:
 
     @torch.no_grad()
     def decide(
-        self, states: torch.Tensor, first: torch.Tensor, draws: torch.Tensor, memory: torch.Tensor
+        self, states: torch.Tensor, first: torch.Tensor, draws: torch.Tensor, picks: torch.Tensor, memory: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Actions ``[B, m]`` in [-1, 1], and the memory ``[B, memory_size]`` after them.
 
@@ -88,6 +89,7 @@ class SequencePlayer:
             states: Not scaled, ``[B, n]``.
             first: bool ``[B]``: the match begins.
             draws: ``[B]``, uniform in (0, 1).
+            picks: Likewise, the same in all decisions of a lane.
             memory: Before.
         """
         part, design, lanes = self.split(memory.float()), self.agent.design, torch.arange(len(memory))
@@ -106,7 +108,8 @@ class SequencePlayer:
         prompt, is_there = part["before"], part["before_score"][:, 0] > 0.0
         if design.segment == "given":
             is_there = torch.full_like(is_there, self.given is not None)
-            prompt = prompt if self.given is None else self.given.expand(len(lanes), -1, -1)
+            if self.given is not None:
+                prompt = self.given[(picks * len(self.given)).long()]
         chosen = self.agent.transformer(rows, prompt, is_there)[lanes, count]
         rows[lanes, count, states.shape[1] + 1 : states.shape[1] + 1 + chosen.shape[1]] = chosen
         part |= {"rows": rows, "count": count[:, None] + 1, "decisions": part["decisions"] + 1}
