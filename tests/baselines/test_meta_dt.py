@@ -286,7 +286,7 @@ def test_games_without_one_agent_of_numbers_or_without_tasks_are_refused():
 def test_only_matches_of_training_tasks_are_read(family: Family, monkeypatch: pytest.MonkeyPatch):
     train, test = int(family.training[0]), int(family.test[0])
     made = walks((train, test, train + 1000))
-    monkeypatch.setitem(sys.modules, "palaestra.data", SimpleNamespace(read_data=lambda path: made))
+    monkeypatch.setitem(sys.modules, "palaestra.data", SimpleNamespace(read_data=lambda path, id: made))
     matches = read_matches(family, Path("folder"))
     assert matches.tasks.tolist() == [train] * 3
     np.testing.assert_allclose(matches.actions[0], made[0].actions, rtol=1e-6)

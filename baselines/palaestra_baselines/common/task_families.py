@@ -198,7 +198,7 @@ def read_matches(family: Family, path: Path) -> Matches:
     from palaestra.data import read_data
 
     chosen = set(family.training.tolist())
-    episodes = [episode for episode in read_data(path) if episode.task in chosen]
+    episodes = [episode for episode in read_data(path, family.env_id) if episode.task in chosen]
     return gather_matches([e._replace(actions=family.joint.scale(np.asarray(e.actions))) for e in episodes])
 
 
