@@ -61,7 +61,7 @@ class Setting:
 
 SETTINGS = {
     "point": Setting("MetaPoint", "palaestra/MetaPoint-v0", 5, 700),
-    "direction": Setting("MetaDirection", "palaestra/MetaDirection-v0", 3, 700),
+    "direction": Setting("MetaDirection", "palaestra/MetaDirection-v0", 3, 1400),
 }
 MODEL_SEEDS = 3
 EVALUATIONS = 4
