@@ -27,10 +27,10 @@ prompts; ``--layers 3 --width 128 --tokens 3`` has the published sizes. ``--data
 
     palaestra train meta_dt --env-id palaestra/MetaPoint-v0
 
-A step is a gradient step of the transformer. Scores are returns in the test tasks, that of the expert of each task
-being 100 and that of uniform play 0: ``zero_shot`` in the first match in a task, ``score`` in the last of
-``--episodes``, before which the player collects its prompts. Where prompts are given, ``with_expert`` and
-``with_uniform`` are scores with prompts of both kinds, whichever was learnt.
+A step is a gradient step of the transformer. Scores are returns in the test tasks, that of the script ``expert`` being
+100 and that of uniform play 0 (plain returns where there is no such script): ``zero_shot`` in the first match in a
+task, ``score`` in the last of ``--episodes``, before which the player collects its prompts. Where prompts are given,
+``with_expert`` and ``with_uniform`` are scores with prompts of both kinds, whichever was learnt.
 """
 
 from __future__ import annotations
@@ -247,7 +247,12 @@ class Learner:
             family: The tasks.
             matches: Recorded in training tasks.
             prompts: Matches in these from which prompts are taken; those of ``matches`` if None.
+
+        Raises:
+            ValueError: The true task is asked for, and is no table.
         """
+        if args.task == "true" and not family.told.size:
+            raise ValueError(f"--task true: nobody knows the tasks of {args.env_id} as numbers")
         self.args, self.family, self.matches, self.prompts = args, family, matches, prompts
         self.rng = np.random.default_rng([args.seed, 2])
         self.agent = Agent(args.design(family.told.shape[1]), matches.states.shape[2], matches.actions.shape[2])
@@ -404,8 +409,10 @@ class TestScores:
         """Plays the matches of the expert and of uniform play, and those from which prompts are taken."""
         self.learner, args, family = learner, learner.args, learner.family
         self.episodes = args.episodes if args.prompt in OWN else 1
-        played = (args.episodes, args.matches, EVALUATION_SEED)
-        self.expert, self.uniform = (play_returns(family, lambda _, who=who: who, *played) for who in REFERENCES)
+        played, scripts = (args.episodes, args.matches, EVALUATION_SEED), family.roster.game.scripts
+        self.references = [
+            play_returns(family, lambda _, who=who: who, *played) for who in REFERENCES if "expert" in scripts
+        ]
         rng, self.prompts = np.random.default_rng([args.seed, 5]), dict[str, torch.Tensor]()
         for kind in FOREIGN if args.prompt in FOREIGN else ():
             matches = play_matches(family, family.test, kind, GIVEN, PROMPT_RUN + EVALUATION_SEED)
@@ -421,7 +428,7 @@ class TestScores:
         return {"score": found[-1], "zero_shot": found[0]}
 
     def play(self, prompts: torch.Tensor | None = None) -> np.ndarray:
-        """Scores ``[episodes]``, means over test tasks."""
+        """Scores ``[episodes]``, means over test tasks; returns where there is no expert."""
         learner, family = self.learner, self.learner.family
         given = {} if prompts is None else dict(zip(family.test.tolist(), prompts, strict=True))
 
@@ -429,7 +436,7 @@ class TestScores:
             return learner.player(family.team, given.get(task), task)
 
         returns = play_returns(family, player_of, self.episodes, learner.args.matches, EVALUATION_SEED)
-        return scores(returns, self.expert, self.uniform).mean(0)
+        return (scores(returns, *self.references) if self.references else returns.mean(2)).mean(0)
 
 
 def record(

@@ -83,8 +83,10 @@ def test_a_task_that_is_said_is_played_one_a_lane_and_the_match_is_that_in_which
     assert len(set(drawn.states["task"].tolist())) > 5
     for name in ("task", "start", "rng"):
         np.testing.assert_array_equal(said.states[name], drawn.states[name])
-    said.step()
-    np.testing.assert_array_equal(said.rewards[:, 0], drawn.states["task"])
+    others = started(np.arange(LANES) % 10, tasks="all")
+    np.testing.assert_array_equal(others.states["start"], drawn.states["start"])
+    others.step()
+    np.testing.assert_array_equal(others.rewards[:, 0], np.arange(LANES) % 10)
 
 
 def test_observations_do_not_depend_on_the_task():
@@ -100,6 +102,7 @@ def test_the_info_tells_the_task_only_where_it_is_asked_for():
 def test_a_change_of_the_task_waits_for_the_next_match():
     sim = started(3)
     sim.set_parameters(task=7)
+    assert (sim.parameters["task"] == 3).all()
     sim.step()
     assert (sim.rewards == 3).all()
     sim.reset()

@@ -20,8 +20,15 @@ from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.offline_data import Matches, gather_matches
 from palaestra_baselines.common.rollout import RUN_BITS
 
-HIDDEN = {"MetaPoint": ("goal_m", "goals_m"), "MetaDirection": ("direction", "directions")}
-"""Field of a match's record that holds its task, and table of all tasks in the world, by the name of the game."""
+TABLES = {
+    "MetaPoint": "goals_m",
+    "MetaDirection": "directions",
+    "MetaCheetahVel": "targets_mps",
+    "MetaCheetahParam": "factors",
+}
+"""Table of all tasks in the world, by the name of the game."""
+BELIEFS = {"MetaPoint": "goal_m", "MetaDirection": "direction"}
+"""Field of a match's record from which the script ``expert`` reads the task, a vector in the plane; likewise."""
 ERROR_RAD, SHARE, NOISE = 0.25, 0.6, 0.5
 """Of a medium player: angle between its task and the true one, weight of its actions, deviation of what is added."""
 KINDS = {
@@ -43,7 +50,7 @@ class Family:
         training: Numbers of the tasks for training.
         test: Numbers of the tasks that are held out.
         tasks: All tasks as the rules hold them, float64 ``[50, p]``; p is 0 where they are no table.
-        field: Field of a match's record that holds its task; empty likewise.
+        field: Field of a match's record from which the script ``expert`` reads it; empty where there is none.
         roster: The one agent.
     """
 
@@ -94,10 +101,9 @@ def find_family(env_id: str, options: Mapping[str, Any]) -> Family:
     training, test = (
         numbers_of(registry.make_game(env_id, **{**options, "tasks": part})[0]) for part in ("train", "test")
     )
-    field, table = HIDDEN.get(game.name, ("", ""))
-    unknown = np.zeros((int(max(*training, *test)) + 1, 0))
-    tasks = np.asarray(getattr(game.world, table), np.float64) if table else unknown
-    return Family(env_id, options, training, test, tasks, field, roster)
+    count, table = int(max(*training, *test)) + 1, TABLES.get(game.name)
+    tasks = np.zeros((count, 0)) if table is None else np.asarray(getattr(game.world, table), np.float64)
+    return Family(env_id, options, training, test, tasks.reshape(len(tasks), -1), BELIEFS.get(game.name, ""), roster)
 
 
 def numbers_of(game: Any) -> np.ndarray:
@@ -119,10 +125,12 @@ def play_matches(family: Family, tasks: Sequence[int] | np.ndarray, player: str,
         seed: Number of the run.
 
     Raises:
-        ValueError: The tasks of this family are no table, of which a player could be wrong.
+        ValueError: Nobody knows how to play these tasks.
     """
     if not family.field and player != "uniform":
-        raise ValueError(f"{family.env_id}: {player} matches cannot be played here: give a folder of recorded ones")
+        raise ValueError(
+            f"{family.env_id} has no script 'expert' to play {player} matches: give a folder of recorded ones (--data)"
+        )
     rng, numbers = np.random.default_rng([seed, 4]), np.repeat(np.asarray(tasks, np.int64), matches)
     kinds = np.tile(np.resize(KINDS[player], matches), len(tasks))
     sim = family.make_lanes(len(numbers), numbers, autoreset_mode="off")
@@ -234,6 +242,9 @@ def play_returns(
 
 
 def scores(returns: np.ndarray, expert: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Scores ``[tasks, episodes]``: mean returns, with those of the task's expert as 100 and of uniform play as 0."""
+    """Scores ``[tasks, episodes]``: mean returns, with those of the task's expert as 100 and of uniform play as 0.
+
+    All are ``[tasks, episodes, matches]``.
+    """
     best, none = (part.mean((1, 2))[:, None] for part in (expert, uniform))
     return 100.0 * (returns.mean(2) - none) / (best - none)

@@ -15,6 +15,5 @@ FAMILY = Family(
         ),
     ),
     order=9,
-    players=("expert",),
     speed=[("palaestra/MetaPoint-v0", "random", 1e6)],
 )

@@ -11,7 +11,9 @@ A match starts anywhere in the square around the half circle, not at the origin 
 that walk from the origin to their goals, the place alone tells the goal.
 
 The scripts: ``expert`` knows the goal, and no player earns more. ``average`` walks to the mean of all goals, whatever
-the task. With the return of ``expert`` as 100 and that of uniform play as 0, over all 50 tasks, ``average`` has SCORE.
+the task. Mean returns over all tasks: ``expert`` -6.7, ``average`` -16.2, uniform play -24.5. With the first as 100 and
+the last as 0 in each task, ``average`` has 46, and the expert of one task has 29.5 in the others, from 1 at the ends of
+the half circle to 45 in its middle (200 matches of each pair, ``python benchmarks/meta_claims.py``).
 
 ## Action Space
 

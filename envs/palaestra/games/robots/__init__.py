@@ -31,6 +31,16 @@ FAMILY = Family(
             page=Page("MaMuJoCo", "Gymnasium's running robots, each driven by several agents"),
         ),
         *presets(
+            "palaestra.games.robots.meta_cheetah:game",
+            Preset("palaestra/MetaCheetahVel-v0", "a half cheetah runs at one of 50 speeds that only its rewards tell"),
+            Preset(
+                "palaestra/MetaCheetahParam-v0",
+                "a half cheetah runs in one of 50 bodies that it cannot see",
+                differ="body",
+            ),
+            page=Page("MetaCheetah", "a half cheetah with 50 hidden speeds, or 50 bodies"),
+        ),
+        *presets(
             "palaestra.games.robots.quad_gate:game",
             *(
                 Preset(f"palaestra/QuadGate{n}-v0", f"{n} quadrupeds pass a narrow gate", robots=n)
