@@ -38,7 +38,7 @@ FLOORS = (
     ("game",),
     ("games",),
     ("registry",),
-    ("console", "evaluation", "exact", "players", "replay", "wrappers", "zoo"),
+    ("console", "data", "evaluation", "exact", "players", "replay", "wrappers", "zoo"),
     ("adapters", "pages", "scale"),
     ("testing",),
     ("__main__", "cli"),

@@ -1,6 +1,6 @@
 """The command line: ``palaestra COMMAND``.
 
-There are list, info, demo, play, train, eval, bench, replay, serve, questions, check and doctor. One module a
+There are list, info, demo, play, train, eval, bench, replay, data, serve, questions, check and doctor. One module a
 command, with `ABOUT`, `EXAMPLE`, ``add_arguments(parser)`` and ``run(args) -> exit code``; a command that passes
 arguments on to another program also has ``split(arguments) -> its own, passed on``. Errors are one line on stderr (a
 few, for a mistake in a user's rules) and a code other than 0; ``--debug`` shows where they come from.
@@ -30,6 +30,7 @@ COMMANDS = {
     "eval": "palaestra.cli.evaluate",
     "bench": "palaestra.cli.bench",
     "replay": "palaestra.cli.replay",
+    "data": "palaestra.cli.data_command",
     "serve": "palaestra.cli.serve",
     "questions": "palaestra.cli.questions",
     "check": "palaestra.cli.check",

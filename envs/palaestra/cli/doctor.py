@@ -34,6 +34,8 @@ OPTIONAL = {
     "stable-baselines3": "palaestra[baselines]",
     "tyro": "palaestra[baselines]",
     "rich": "palaestra[baselines]",
+    "minari": "palaestra[data]",
+    "h5py": "palaestra[data]",
     "ray": "palaestra[ray]",
 }
 """Package and what installs it; families name those of their games."""

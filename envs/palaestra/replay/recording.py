@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from operator import itemgetter
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,8 @@ import numpy as np
 from palaestra import __version__, make_batch
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.compile.identity import rules_digest
-from palaestra.core.contract.file_keywords import parse_json, plain_file
+from palaestra.core.contract.file_keywords import plain_keywords
+from palaestra.core.files import FileError
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.recorder_protocol import Call
 from palaestra.core.run.simulation import Simulation
@@ -266,25 +265,10 @@ def _held(id: str, keywords: Mapping[str, Any], sim: Simulation) -> dict[str, An
 
 
 def _plain(keywords: Mapping[str, Any], id: str) -> dict[str, Any]:
-    """The keywords as JSON values."""
-    plain = {}
-    for name, value in keywords.items():
-        try:
-            plain[name] = parse_json(json.dumps(value, default=_plain_value))
-        except TypeError as error:
-            raise ReplayError(
-                f"{id} was made with {name}={value!r}, which a file cannot hold: a replay needs numbers, strings, "
-                "lists and dicts"
-            ) from error
-    return plain
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, PurePath):
-        return str(value)
-    return plain_file(value)
+    try:
+        return plain_keywords(keywords, id)
+    except FileError as error:
+        raise ReplayError(str(error)) from error
 
 
 def _content(snapshot: Snapshot) -> bytes:

@@ -150,6 +150,32 @@ def plain_file(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
+def plain_keywords(keywords: Mapping[str, Any], id: str) -> dict[str, Any]:
+    """Keywords of an environment as `parse_json` reads them from a file.
+
+    Raises:
+        FileError: One that a file cannot hold; names it.
+    """
+    plain = {}
+    for name, value in keywords.items():
+        try:
+            plain[name] = parse_json(json.dumps(value, default=_plain_value))
+        except TypeError as error:
+            raise FileError(
+                f"{id} was made with {name}={value!r}, which a file cannot hold: it takes numbers, strings, lists and "
+                "dicts"
+            ) from error
+    return plain
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, PurePath):
+        return str(value)
+    return plain_file(value)
+
+
 def parse_json(text: str) -> Any:
     """JSON whose objects say each name once, with the `TextFile` objects that `plain_file` has written.
 
