@@ -274,7 +274,7 @@ def test_a_player_that_is_told_the_task_or_a_prompt_needs_no_memory_of_it(family
 
 
 def test_games_without_one_agent_of_numbers_or_without_tasks_are_refused():
-    with pytest.raises(ValueError, match="TeamTrap-v0 is no family of tasks: choose from palaestra/MetaPoint-v0, "):
+    with pytest.raises(ValueError, match="TeamTrap-v0 is no family of tasks: choose from palaestra/Meta"):
         find_family("palaestra/TeamTrap-v0", {})
     with pytest.raises(ValueError, match="leave tasks= and task= out of the options"):
         find_family(POINT, {"tasks": "test"})
