@@ -22,6 +22,7 @@ from baselines.short_runs import assert_same_run, whole_and_resumed
 
 from palaestra import registry
 from palaestra.core.files import FileError
+from palaestra.data import make_data
 from palaestra_baselines import meta_dt
 from palaestra_baselines.common import task_families
 from palaestra_baselines.common.decision_transformers import (
@@ -338,6 +339,20 @@ def test_what_is_said_of_tasks_is_scaled_by_those_for_training(family: Family):
 
 
 # -- runs and files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.check
+def test_a_run_learns_from_a_data_set_of_all_tasks_what_it_learns_from_its_training_tasks(
+    few_tasks: None, family: Family, tmp_path: Path
+):
+    pytest.importorskip("minari")
+    made = [(*family.training[:2].tolist(), family.test[0]), family.training[:2].tolist()]
+    reports = []
+    for tasks, name in zip(made, ("all-v0", "training-v0"), strict=True):
+        make_data(POINT, "expert:0.5", tmp_path / name, episodes=3, each_task=tasks, tasks="all")
+        args = Args(**{**TINY, "evaluations": 1}, data=str(tmp_path / name), directory=tmp_path / f"run-{name}")
+        reports.append(meta_dt.train(args, lambda _: {}))
+    assert reports[0].log[-1]["loss"] == reports[1].log[-1]["loss"]
 
 
 @pytest.fixture
