@@ -19,6 +19,7 @@
     python benchmarks/learn.py concert     # orders with masks: see `learning.concert_figures`
     python benchmarks/learn.py dipllm      # policies of joint orders: see `learning.dipllm_figures`
     python benchmarks/learn.py sparse      # sparse rewards of teams: see `learning.sparse_figures`
+    python benchmarks/learn.py meta        # families of tasks, offline: see `learning.meta_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
 
@@ -39,6 +40,7 @@ from learning import (
     distil_figures,
     duel_figures,
     hierarchy_figures,
+    meta_figures,
     nvif_figures,
     poisson_figures,
     pursuit_figures,
@@ -93,6 +95,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     **{f"sparse_{group}": partial(sparse_figures.curve_figure, group) for group in sparse_figures.CURVE_GROUPS},
     "sparse_tuning": sparse_figures.sparse_tuning,
     "sparse_speed": sparse_figures.sparse_speed,
+    **{f"meta_{place}": partial(meta_figures.score_figure, place) for place in meta_figures.SETTINGS},
+    "meta_models": meta_figures.models_figure,
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {
@@ -119,6 +123,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "concert_first_hour": concert_figures.draw_first_hour,
     **{f"sparse_{group}": partial(sparse_figures.draw_curves, group) for group in sparse_figures.CURVE_GROUPS},
     **{f"dipllm_{group}": partial(dipllm_figures.draw_dipllm, group) for group in ("duel", "duel20")},
+    **{f"meta_{place}": partial(meta_figures.draw_scores, place) for place in meta_figures.SETTINGS},
+    "meta_models": meta_figures.draw_models,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 

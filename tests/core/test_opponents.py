@@ -49,6 +49,21 @@ class Counter:
         return np.broadcast_to((self.scale * memory[:, 0])[:, None, None], (len(memory), 5, 2))
 
 
+class Paid(Counter):
+    """Keeps the rewards that the simulation wrote into its memory."""
+
+    reward_at = 1
+    kept_size = 0
+
+    def __init__(self) -> None:
+        super().__init__(scale=0.1)
+        self.rewards: list[np.ndarray] = []
+
+    def act(self, observations, legal, acting, first, seeds, memory):
+        self.rewards.append(memory[:, 1].copy())
+        return super().act(observations, legal, acting, first, seeds, memory)
+
+
 def test_a_name_is_a_script():
     assert [resolve(RAID, "blue", name) for name in ("runner", "fighter", "idler")] == [RUNNER, FIGHTER, IDLER]
     assert [resolve(RAID, "blue", spec) for spec in (None, "random", "mix")] == [CALLER, RANDOM, MIX]
@@ -475,3 +490,33 @@ def test_a_method_that_a_file_names_is_quoted(tmp_path: Path):
     path.write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(FileError, match=r"the method '\\x1b\[2Jx{56}'\.\.\. \(9004 characters\)"):
         resolve(MELEE, "blue", path)
+
+
+def test_a_player_that_asks_for_it_remembers_the_reward_of_its_team_after_each_decision():
+    player = Paid()
+    sim, paid = started(player, autoreset_mode="same_step"), [np.zeros(4)]
+    sim.set_opponent("red", "chaser")
+    for _ in range(12):
+        sim.step()
+        paid.append(sim.team_rewards("blue").copy())
+    before = sim.snapshot()
+    np.testing.assert_array_equal(player.rewards, paid[:-1])
+    assert np.unique(paid).size > 2
+    sim.step()
+    sim.restore(before)
+    sim.step()
+    np.testing.assert_array_equal(player.rewards[-1], paid[-1])
+
+
+@pytest.mark.parametrize(("kept", "is_there"), [(2, True), (0, False)])
+def test_a_reward_outlives_its_match_with_what_the_player_keeps(kept: int, is_there: bool):
+    player = Paid()
+    player.kept_size = kept
+    sim = started(player, autoreset_mode="same_step")
+    sim.states["hit_points"][:, :5], sim.states["alive"][:, 1:5], sim.states["position"][:] = (0.01, 0, 0, 0, 0), 0, 0
+    sim.step(idle_actions(sim))
+    last = sim.team_rewards("blue").copy()
+    assert sim.terminated.all()
+    sim.step(idle_actions(sim))
+    np.testing.assert_array_equal(player.rewards[-1], last * is_there)
+    assert (last != 0).all()

@@ -351,7 +351,8 @@ def _() -> Iterator[Patch]:
     honest = OpponentAssignments.query
 
     def query(assignments: Any, arrays: Any, lane_seeds: Any) -> Any:
-        return [(a, lanes, np.zeros_like(memory)) for a, lanes, memory in honest(assignments, arrays, lane_seeds)]
+        remembered = honest(assignments, arrays, lane_seeds)
+        return [(team, given, lanes, np.zeros_like(memory)) for team, given, lanes, memory in remembered]
 
     yield OpponentAssignments, "query", query
 

@@ -114,6 +114,17 @@ OF_NUMBERS = {
     "evaluations": 6,
     "matches": 8,
 }
+OF_FAMILIES = {
+    "matches_per_task": 4,
+    "world_steps": 20,
+    "world_batch": 16,
+    "total_steps": 60,
+    "batch_size": 8,
+    "width": 16,
+    "evaluations": 6,
+    "episodes": 2,
+    "matches": 4,
+}
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
     "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
@@ -139,6 +150,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "ucav_hierarchy": OF_LEAGUES,
     "dipllm": OF_PLANS,
     "dipllm joint": {**OF_PLANS, "student": "joint"},
+    "meta_dt": OF_FAMILIES,
+    "meta_dt expert": {**OF_FAMILIES, "task": "hidden", "prompt": "expert"},
 }
 """Settings by name; its first word is the method."""
 LEARNERS = ("unmas", "arac", "qmix", "vdn", "mappo")

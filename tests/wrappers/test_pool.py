@@ -161,11 +161,22 @@ def test_the_gymnasium_faces_take_a_pool():
     assert league.members_of(envs.unwrapped.sim)[2] >= 0  # type: ignore[attr-defined]
 
 
+class Paid:
+    """Reads its rewards."""
+
+    memory_size = reward_at = 0
+
+    def act(self, observations, legal, acting, first, seeds, memory):
+        raise NotImplementedError
+
+
 def test_what_cannot_be_a_member_is_refused():
     league = SelfPlayPool(MELEE, members=[constant(0.0)])
     with pytest.raises(ValueError, match="remembers 1 numbers, the pool has room for 0: SelfPlayPool"):
         league.add(Adder(0.1))
     assert SelfPlayPool(MELEE, members=[constant(0.0)], room=1).add(Adder(0.1)) == 1
+    with pytest.raises(ValueError, match="the policy reads its rewards, which a pool does not pass on"):
+        league.add(Paid())
     with pytest.raises(ValueError, match="'chaser' is no file of a saved policy"):
         league.add("chaser")
     with pytest.raises(TypeError, match="a callable or an Opponent, got int"):

@@ -117,6 +117,10 @@ class JointNumbers:
         """Actions float64 ``[..., n]`` of scaled numbers ``[..., M]``, the first n of which count; clipped."""
         return self._middle + self._half * np.clip(numbers[..., : self.n], -1.0, 1.0)
 
+    def scale(self, actions: np.ndarray) -> np.ndarray:
+        """Scaled numbers ``[..., n]`` of actions ``[..., n]``: what `split` is given."""
+        return (actions - self._middle) / self._half
+
 
 def check_observation(game: Game, role: Role) -> None:
     """Refuses observations that are no vector.

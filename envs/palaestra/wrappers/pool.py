@@ -173,7 +173,7 @@ class SelfPlayPool:
 
         Raises:
             ValueError: A script's name (scripts play compiled, by `Simulation.set_opponent`), no file, or a policy that
-                remembers more than there is room for.
+                remembers more than there is room for, or that reads its rewards.
             TypeError: An object of another kind.
         """
         member, file = self._loaded(policy)
@@ -182,6 +182,8 @@ class SelfPlayPool:
                 f"the policy remembers {member.memory_size} numbers, the pool has room for {self._room}: "
                 f"SelfPlayPool(..., room={member.memory_size})"
             )
+        if hasattr(member, "reward_at"):
+            raise ValueError("the policy reads its rewards, which a pool does not pass on: give it as an opponent")
         self._members.append((member, file))
         self.matches = np.append(self.matches, 0.0)
         self.points = np.append(self.points, 0.0)

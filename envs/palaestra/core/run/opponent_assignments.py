@@ -14,8 +14,8 @@ from palaestra.core.rng import draw_integers
 from palaestra.core.run.arrays import Arrays
 from palaestra.core.run.opponents import Opponent, OpponentSpec, resolve, split_strength
 
-Remembered = list[tuple["OpponentAssignment", np.ndarray, np.ndarray]]
-"""Assignments, lanes, and what the opponents will remember in them once the step has happened."""
+Remembered = list[tuple[str, "OpponentAssignment", np.ndarray, np.ndarray]]
+"""Teams, assignments, lanes, and what the opponents will remember in them once the step has happened."""
 
 
 @dataclass
@@ -38,6 +38,13 @@ class OpponentAssignment:
     def kept(self) -> int:
         """How many numbers of a lane outlive its matches."""
         return getattr(self.opponent, "kept_size", 0)
+
+    def remember(self, arrays: Arrays, team: str, lanes: np.ndarray, memory: np.ndarray) -> None:
+        """Keeps what the player of a team remembers of a step in some lanes, its rewards included where it asks."""
+        at = getattr(self.opponent, "reward_at", None)
+        if at is not None:
+            memory[:, at] = arrays.team_rewards(team)[lanes]
+        self.memory[lanes] = memory
 
 
 class OpponentAssignments(dict[str, list[OpponentAssignment]]):
@@ -147,7 +154,7 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                     lane_seeds[lanes],
                     memory,
                 )
-                remembered.append((assignment, lanes, memory))
+                remembered.append((team, assignment, lanes, memory))
                 if keep_outputs:
                     assignment.outputs = lanes, getattr(assignment.opponent, "policy_outputs", {})
                 arrays.write_team_actions(team, chosen, lanes)

@@ -39,6 +39,8 @@ class Opponent(Protocol):
         policy_outputs: What it computed for its last actions, for viewers: arrays by a name such as ``"probability"``
             or ``"value"``, ``[n, A_team]`` or, a number for each alternative where an agent makes one choice,
             ``[n, A_team, M]``; NaN for none. Players without this attribute tell nothing.
+        reward_at: Where in a lane's memory the simulation writes the team's reward after each decision of the player.
+            Players without this attribute learn no rewards while they play.
     """
 
     @property

@@ -275,8 +275,8 @@ class Simulation(Arrays, Closes, ABC):
             guard.interrupted = "step"
             offender = play() if which is None else self._step_some(which, play)
             if offender < 0:
-                for assignment, lanes, memory in remembered:
-                    assignment.memory[lanes] = memory
+                for team, assignment, lanes, memory in remembered:
+                    assignment.remember(self, team, lanes, memory)
                 self._has_done()
             guard.interrupted = ""
         except BaseException as error:
