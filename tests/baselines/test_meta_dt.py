@@ -18,7 +18,7 @@ pytest.importorskip("tyro")
 
 import torch
 from baselines.random_walks import Episode, walks
-from baselines.short_runs import assert_same_run, whole_and_resumed
+from baselines.short_runs import Stop, assert_same_run, whole_and_resumed
 
 from palaestra import registry
 from palaestra.core.files import FileError
@@ -244,6 +244,20 @@ def test_a_player_acts_by_its_last_decisions_and_the_prompt_of_its_earlier_match
     assert len(prompts) > 2 or segment == "largest"
 
 
+def test_the_score_of_a_prompt_is_the_largest_sum_of_errors_in_the_earlier_matches(
+    family: Family, interpreted: None, monkeypatch: pytest.MonkeyPatch
+):
+    agent, kept = agent_of(family), list[np.ndarray]()
+    player = SequencePlayer(agent, family.roster.game, "agent")
+    act, at = player.act, list(player.shapes).index("before_score")
+    monkeypatch.setattr(player, "act", lambda *given: (act(*given), kept.append(given[-1].copy()))[0])
+    played = play(family, player, 41)
+    for lane in range(2):
+        errors = [rows_of(agent, played, lane, match)[1] for match in range(2)]
+        best = max(float(part.unfold(0, 3, 1).sum(-1).max()) for part in errors)
+        assert kept[-1][lane, at] == pytest.approx(best, rel=1e-4)
+
+
 @pytest.mark.check
 def test_a_player_plays_the_same_to_the_bit_whatever_lanes_are_beside_it(family: Family, interpreted: None):
     agent = agent_of(family)
@@ -394,10 +408,10 @@ def test_a_run_goes_on_with_its_own_data_alone(few_tasks: None, tmp_path: Path, 
 
     def stop(_: Any) -> dict[str, float]:
         if any(tmp_path.glob("**/checkpoint.safetensors")):
-            raise KeyboardInterrupt
+            raise Stop
         return {}
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Stop):
         meta_dt.train(args, stop)
     monkeypatch.setattr(task_families, "NOISE", 0.4)
     with pytest.raises(FileError, match="begun with other data than --data medium has now"):

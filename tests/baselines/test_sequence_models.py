@@ -143,7 +143,8 @@ def test_a_context_reads_all_decisions_that_are_there_and_no_others():
             changed[:, step] += 1.0
             moved = (model.encode(before._replace(**{part: changed}), there) - z).abs().max()
             assert (moved > 1e-6) == (step >= 2), (part, step)
-    assert not torch.equal(model.encode(before, torch.tensor([[False, True, True, True]])), z)
+    zeros = Decisions(*(torch.zeros_like(part) for part in before))
+    assert not torch.equal(model.encode(zeros, ~there), model.encode(zeros, there)), "absent is not seen as zero"
 
 
 def test_a_history_is_the_decisions_right_before_one():

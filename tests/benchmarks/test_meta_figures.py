@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
+import functools
 from dataclasses import replace
 
 from learning import meta_figures
@@ -96,7 +97,7 @@ def test_figures_have_curves_and_results_and_are_made_again_without_training(
 
 @pytest.mark.slow
 def test_errors_of_world_models_are_measured_in_held_out_tasks(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(meta_dt.Args, "world_steps", 2)
+    monkeypatch.setattr(meta_dt, "Args", functools.partial(meta_dt.Args, world_steps=2))
     errors = meta_figures.model_errors("point", 16, 0)
     assert errors.shape == (20,)
     assert np.isfinite(errors).all()

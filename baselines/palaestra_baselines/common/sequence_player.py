@@ -167,5 +167,5 @@ class SequencePlayer:
         part["before_score"] = torch.where(better, part["now_score"], part["before_score"])
         part["before"] = torch.where(better[..., None], part["now"], part["before"])
         part["to_go"] = torch.where(first[:, None], self.agent.target.expand(len(first), 1), part["to_go"])
-        for name in ("now_score", "count", "errors"):
+        for name in ("now_score", "count"):
             part[name] = part[name].masked_fill(first[:, None], 0.0)
