@@ -66,8 +66,8 @@ ONCE: dict[str, Any] = {
 """Arguments in games of one decision."""
 ONCE_STEPS = 8_000
 AT_TRAP: dict[str, Any] = {"learning_rate": (3e-3, 3e-3)}
-"""Arguments at the trap. Of eight seeds each, one found the peak with 1e-3, two with 3e-3 and with 1e-2, none after 1,000
-random decisions; with other eta, widths, replays and batches it was two at most."""
+"""Arguments at the trap. Of eight seeds each, one found the peak with 1e-3, two with 3e-3 and with 1e-2, none after
+1,000 random decisions; with other eta, widths, replays and batches it was two at most."""
 PEAKS: dict[str, dict[str, Any]] = {
     "consistency": {**ONCE, "warmup_steps": 1_000, "eta": 0.1},
     "masac": {**ONCE, "warmup_steps": 1_000},
