@@ -28,9 +28,10 @@ prompts; ``--layers 3 --width 128 --tokens 3`` has the published sizes. ``--data
     palaestra train meta_dt --env-id palaestra/MetaPoint-v0
 
 A step is a gradient step of the transformer. Scores are returns in the test tasks, that of the script ``expert`` being
-100 and that of uniform play 0 (plain returns where there is no such script): ``zero_shot`` in the first match in a
-task, ``score`` in the last of ``--episodes``, before which the player collects its prompts. Where prompts are given,
-``with_expert`` and ``with_uniform`` are scores with prompts of both kinds, whichever was learnt.
+100 and that of uniform play 0: ``zero_shot`` in the first match in a task, ``score`` in the last of ``--episodes``,
+before which the player collects its prompts. Where prompts are given, ``with_expert`` and ``with_uniform`` are scores
+with prompts of both kinds, whichever was learnt. In games without such a script, ``--expert`` is a policy that was
+trained with ``observe_task=True``; without one, scores are plain returns, and ``--data`` is a folder.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ from palaestra_baselines.common.task_families import (
     play_matches,
     play_returns,
     read_matches,
+    reference_returns,
     scores,
 )
 from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, gradient_step
@@ -84,8 +86,8 @@ PLAYED = ("expert", "medium", "mixed")
 """Data that are played at the start."""
 OWN, FOREIGN = ("largest", "random"), ("expert", "uniform")
 """Prompts of the player's own earlier matches, and those that it is given."""
-REFERENCES = ("expert", "random")
-"""Scripts whose scores are 100 and 0."""
+REFERENCES = ("expert", "uniform")
+"""Players whose scores are 100 and 0."""
 GIVEN = 8
 """Prompts of a test task, one for each of so many lanes."""
 PROMPT_RUN = 2**20
@@ -105,6 +107,7 @@ class Args(RunArgs):
         prompt: Where prompts come from: own earlier matches, the segment of the largest error or any, nowhere, or given
             ones of an expert or of uniform play in the task.
         data: ``expert``, ``medium`` or ``mixed``, or a folder of recorded matches, see `palaestra.data`.
+        expert: Policy that plays matches of games without a script ``expert``, trained with ``observe_task=True``.
         matches_per_task: Matches that are played in each training task.
         decoder: What the world model predicts.
         context: Numbers of z.
@@ -135,6 +138,7 @@ class Args(RunArgs):
     task: Literal["context", "hidden", "true"] = "context"
     prompt: Literal["largest", "random", "none", "expert", "uniform"] = "largest"
     data: str = "medium"
+    expert: str = ""
     matches_per_task: int = 60
     decoder: Literal["reward", "state", "both"] = "reward"
     context: int = 16
@@ -374,7 +378,8 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
         steps, cpu_s = folder.steps, 0.0
         if folder.is_finished:
             return Report(args.folder / WEIGHTS, steps, steps, folder.rows[-1]["cpu_s"], folder.rows)
-        began_s, family = time.process_time(), find_family(args.env_id, keywords(args.options))
+        began_s = time.process_time()
+        family = find_family(args.env_id, keywords(args.options), args.expert or None)
         torch.manual_seed(args.seed)
         learner = Learner(args, family, *collect(args, family))
         if folder.before is None:
@@ -409,10 +414,8 @@ class TestScores:
         """Plays the matches of the expert and of uniform play, and those from which prompts are taken."""
         self.learner, args, family = learner, learner.args, learner.family
         self.episodes = args.episodes if args.prompt in OWN else 1
-        played, scripts = (args.episodes, args.matches, EVALUATION_SEED), family.roster.game.scripts
-        self.references = [
-            play_returns(family, lambda _, who=who: who, *played) for who in REFERENCES if "expert" in scripts
-        ]
+        played = args.episodes, args.matches, EVALUATION_SEED
+        self.references = [reference_returns(family, who, *played) for who in REFERENCES if family.has_expert]
         rng, self.prompts = np.random.default_rng([args.seed, 5]), dict[str, torch.Tensor]()
         for kind in FOREIGN if args.prompt in FOREIGN else ():
             matches = play_matches(family, family.test, kind, GIVEN, PROMPT_RUN + EVALUATION_SEED)

@@ -37,7 +37,14 @@ from palaestra_baselines.common.offline_data import (
     make_learnable,
 )
 from palaestra_baselines.common.sequence_player import SequencePlayer
-from palaestra_baselines.common.task_families import Family, find_family, play_matches, play_returns, read_matches
+from palaestra_baselines.common.task_families import (
+    Family,
+    find_family,
+    play_matches,
+    play_returns,
+    read_matches,
+    reference_returns,
+)
 from palaestra_baselines.meta_dt import Args, Learner, load_policy
 
 POINT = "palaestra/MetaPoint-v0"
@@ -337,6 +344,54 @@ def test_recorded_matches_are_what_the_rules_made_of_the_actions(family: Family,
     assert is_expert.tolist() == ([True] * 6 if player == "expert" else [True, False, False] * 2)
 
 
+class TellTale:
+    """Pushes with all motors by the target speed that it is told, over 10 m/s; remembers how often it was asked."""
+
+    memory_size = 1
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
+        assert first.all() == (memory == 0.0).all()
+        memory += 1.0
+        return np.repeat(observations[:, :, -1:] / 10.0, 6, axis=2)
+
+
+@pytest.fixture(scope="module")
+def cheetahs() -> Family:
+    return find_family("palaestra/MetaCheetahVel-v0", {}, TellTale())
+
+
+@pytest.mark.check
+def test_a_policy_that_is_told_the_task_is_the_expert_of_games_without_a_script(cheetahs: Family):
+    matches = play_matches(cheetahs, cheetahs.test[:2], "expert", 2, seed=5)
+    assert matches.states.shape == (4, 201, 17)  # the task is in no state
+    pushes = cheetahs.tasks[matches.tasks][:, None] / 10.0
+    np.testing.assert_allclose(matches.actions, np.broadcast_to(pushes, (4, 200, 6)), rtol=1e-6)
+    few = dataclasses.replace(cheetahs, test=cheetahs.test[:2])
+    returns = reference_returns(few, "expert", 1, 2, seed=5)
+    np.testing.assert_allclose(returns[:, 0], matches.rewards.sum(1).reshape(2, 2), rtol=1e-5)
+
+
+@pytest.mark.check
+def test_a_medium_player_by_a_policy_is_weakened(cheetahs: Family, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(task_families, "NOISE", 0.0)
+    matches = play_matches(cheetahs, cheetahs.test[:1], "medium", 1, seed=5)
+    np.testing.assert_allclose(matches.actions, 0.06 * float(cheetahs.tasks[cheetahs.test[0], 0]), rtol=1e-6)
+
+
+def test_an_expert_that_cannot_be_used_is_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match="has a script 'expert'"):
+        find_family(POINT, {}, TellTale())
+    nobody = find_family("palaestra/MetaCheetahVel-v0", {})
+    with pytest.raises(ValueError, match="--expert"):
+        play_matches(nobody, nobody.test[:1], "medium", 1, seed=5)
+    missing = dataclasses.replace(nobody, expert=str(tmp_path / "policy.safetensors"))
+    with pytest.raises(FileError, match="no such file"):
+        play_matches(missing, nobody.test[:1], "expert", 1, seed=5)
+    random = dataclasses.replace(nobody, expert="random")
+    with pytest.raises(ValueError, match="no policy"):
+        play_matches(random, nobody.test[:1], "expert", 1, seed=5)
+
+
 def test_the_expert_of_a_task_scores_100_and_uniform_play_0(family: Family, interpreted: None):
     few = dataclasses.replace(family, test=family.test[:2])
     played = [play_returns(few, lambda _, who=who: who, 2, 3, 0) for who in ("expert", "random")]
@@ -373,8 +428,8 @@ def test_a_run_learns_from_a_data_set_of_all_tasks_what_it_learns_from_its_train
 def few_tasks(monkeypatch: pytest.MonkeyPatch, interpreted: None) -> None:
     """Three tasks for training and two held out."""
 
-    def find(env_id: str, options: Any) -> Family:
-        found = find_family(env_id, options)
+    def find(env_id: str, options: Any, expert: Any) -> Family:
+        found = find_family(env_id, options, expert)
         return dataclasses.replace(found, training=found.training[:3], test=found.test[:2])
 
     monkeypatch.setattr(meta_dt, "find_family", find)

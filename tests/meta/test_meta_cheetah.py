@@ -143,3 +143,15 @@ def test_a_match_that_mujoco_gives_up_is_cut_off():
     sim.step()
     assert sim.truncated.tolist() == [True, False]
     assert [sim.game.end_reason(number) for number in sim.info["end_reason"]] == ["diverged", ""]
+
+
+@pytest.mark.parametrize(("id", "tables"), [(VEL, SPEEDS[:, None]), (PARAM, BODIES)])
+def test_observations_end_with_the_task_where_they_are_to_and_are_the_same_before(id: str, tables: np.ndarray):
+    tasks = [3, 41]
+    hidden, told = started(id, tasks), started(id, tasks, observe_task=True)
+    actions = np.random.default_rng(1).uniform(-1, 1, hidden.actions.shape)
+    for _ in range(2):
+        np.testing.assert_array_equal(told.observations[:, 0, :17], hidden.observations[:, 0])
+        np.testing.assert_array_equal(told.observations[:, 0, 17:], tables[tasks].astype(np.float32))
+        hidden.step(actions)
+        told.step(actions)

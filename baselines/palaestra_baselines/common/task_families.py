@@ -1,7 +1,9 @@
 """Families of tasks: their split, matches that are recorded in them, and returns of players in one task after another.
 
 Recorded players choose by the position alone, as a network does: the player of a task is the same in all its matches.
-``medium`` is the expert of a wrong task, `ERROR_RAD` beside the true one, whose actions are weakened and disturbed.
+``medium`` is the expert of a wrong task, `ERROR_RAD` beside the true one, whose actions are weakened and disturbed. In
+games without a script ``expert`` a policy that was trained with ``observe_task=True`` is the expert of all tasks;
+``medium`` is then this expert of the true task, whose actions are weakened and disturbed likewise.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from palaestra import registry
-from palaestra.core.run.opponents import OpponentSpec
+from palaestra.core.run.opponents import Opponent, OpponentSpec, resolve
 from palaestra.core.run.simulation import Simulation
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.offline_data import Matches, gather_matches
@@ -52,6 +54,7 @@ class Family:
         tasks: All tasks as the rules hold them, float64 ``[50, p]``; p is 0 where they are no table.
         field: Field of a match's record from which the script ``expert`` reads it; empty where there is none.
         roster: The one agent.
+        expert: A policy that is told the task, where no script is the expert; None where neither is there.
     """
 
     env_id: str
@@ -61,6 +64,12 @@ class Family:
     tasks: np.ndarray
     field: str
     roster: Roster
+    expert: OpponentSpec = None
+
+    @property
+    def has_expert(self) -> bool:
+        """Whether anybody plays well."""
+        return bool(self.field) or self.expert is not None
 
     @property
     def told(self) -> np.ndarray:
@@ -83,11 +92,16 @@ class Family:
         return registry.make_batch(self.env_id, lanes, task=tasks, **{**self.options, "tasks": "all", **options})
 
 
-def find_family(env_id: str, options: Mapping[str, Any]) -> Family:
+def find_family(env_id: str, options: Mapping[str, Any], expert: OpponentSpec = None) -> Family:
     """The tasks of a registered id.
 
+    Args:
+        env_id: The id.
+        options: Keywords of the game.
+        expert: A policy that was trained with ``observe_task=True``, where no script is the expert.
+
     Raises:
-        ValueError: It is no family of tasks, several agents play, or they make choices.
+        ValueError: It is no family of tasks, several agents play, or they make choices; an expert that cannot be used.
     """
     if "tasks" in options or "task" in options:
         raise ValueError("which tasks are played is part of the method: leave tasks= and task= out of the options")
@@ -103,7 +117,10 @@ def find_family(env_id: str, options: Mapping[str, Any]) -> Family:
     )
     count, table = int(max(*training, *test)) + 1, TABLES.get(game.name)
     tasks = np.zeros((count, 0)) if table is None else np.asarray(getattr(game.world, table), np.float64)
-    return Family(env_id, options, training, test, tasks.reshape(len(tasks), -1), BELIEFS.get(game.name, ""), roster)
+    field = BELIEFS.get(game.name, "")
+    if field and expert is not None:
+        raise ValueError(f"{env_id} has a script 'expert': leave out the policy {expert}")
+    return Family(env_id, options, training, test, tasks.reshape(len(tasks), -1), field, roster, expert)
 
 
 def numbers_of(game: Any) -> np.ndarray:
@@ -127,16 +144,22 @@ def play_matches(family: Family, tasks: Sequence[int] | np.ndarray, player: str,
     Raises:
         ValueError: Nobody knows how to play these tasks.
     """
-    if not family.field and player != "uniform":
+    if not family.has_expert and player != "uniform":
         raise ValueError(
-            f"{family.env_id} has no script 'expert' to play {player} matches: give a folder of recorded ones (--data)"
+            f"{family.env_id} has no script 'expert' to play {player} matches: give a policy that was trained with "
+            "observe_task=True (--expert), or a folder of recorded matches (--data)"
         )
     rng, numbers = np.random.default_rng([seed, 4]), np.repeat(np.asarray(tasks, np.int64), matches)
     kinds = np.tile(np.resize(KINDS[player], matches), len(tasks))
-    sim = family.make_lanes(len(numbers), numbers, autoreset_mode="off")
-    guide = Guide(family, sim, wrong_tasks(family, rng)[numbers], kinds == "medium")
+    told = {} if family.expert is None else {"observe_task": True}
+    sim = family.make_lanes(len(numbers), numbers, autoreset_mode="off", **told)
+    if family.expert is None:
+        guide = Guide(family, sim, wrong_tasks(family, rng)[numbers], kinds == "medium")
+    else:
+        guide = LearntGuide(family, sim)
     sim.reset(seed=(np.uint64(seed) << np.uint64(RUN_BITS)) + np.arange(len(numbers), dtype=np.uint64))
-    states, actions, rewards, over = [seen(sim)], [], [], np.zeros(len(numbers), np.bool_)
+    size = seen(sim).shape[1] - (family.tasks.shape[1] if told else 0)
+    states, actions, rewards, over = [seen(sim)[:, :size]], [], [], np.zeros(len(numbers), np.bool_)
     lengths = np.zeros(len(numbers), np.int64)
     while not over.all():
         lengths += ~over
@@ -148,10 +171,10 @@ def play_matches(family: Family, tasks: Sequence[int] | np.ndarray, player: str,
         family.roster.write_actions(sim, actions[-1][:, None])
         sim.step()
         rewards.append(sim.team_rewards(family.team) * ~over)
-        states.append(seen(sim) * ~over[:, None])
+        states.append(seen(sim)[:, :size] * ~over[:, None])
         over |= sim.terminated | sim.truncated
     sim.close()
-    guide.twin.close()
+    guide.close()
     arrays = [np.ascontiguousarray(np.stack(part, 1), np.float32) for part in (states, actions, rewards)]
     return Matches(arrays[0], arrays[1], arrays[2], lengths, numbers)
 
@@ -179,6 +202,37 @@ class Guide:
         self.twin.step()
         taken: Any = self.twin.team_view(self.family.team, "actions")
         return self.family.joint.scale(np.asarray(taken)[:, 0])
+
+    def close(self) -> None:
+        """Ends the lanes."""
+        self.twin.close()
+
+
+class LearntGuide:
+    """What a policy that is told the task would do in positions of a simulation with ``observe_task=True``."""
+
+    def __init__(self, family: Family, sim: Simulation) -> None:
+        """Loads the policy.
+
+        Raises:
+            ValueError: It cannot play the game with ``observe_task=True``.
+        """
+        self.family, self.sim, self.steps = family, sim, 0
+        player = resolve(sim.game, family.team, family.expert)
+        if not isinstance(player, Opponent):
+            raise ValueError(f"{family.env_id}: the expert {family.expert} is no policy")
+        self.player = player
+        self.memory = np.zeros((sim.num_envs, player.memory_size))
+
+    def actions(self) -> np.ndarray:
+        """Scaled actions ``[N, m]``."""
+        lanes = np.ones(self.sim.num_envs, np.bool_)
+        first, self.steps = lanes & (self.steps == 0), self.steps + 1
+        taken = self.player.act(self.sim.observations, None, lanes[:, None], first, self.sim.lane_seeds, self.memory)
+        return self.family.joint.scale(np.asarray(taken)[:, 0])
+
+    def close(self) -> None:
+        """Nothing is left open."""
 
 
 def wrong_tasks(family: Family, rng: np.random.Generator) -> np.ndarray:
@@ -239,6 +293,15 @@ def play_returns(
             ended += sim.terminated | sim.truncated
         sim.close()
     return returns
+
+
+def reference_returns(family: Family, player: str, episodes: int, matches: int, seed: int) -> np.ndarray:
+    """Returns ``[test tasks, episodes, matches]``, as `play_returns`, of ``expert`` or ``uniform`` play."""
+    if family.expert is None:
+        script = "random" if player == "uniform" else player
+        return play_returns(family, lambda _: script, episodes, matches, seed)
+    played = play_matches(family, family.test, player, episodes * matches, seed)
+    return played.rewards.sum(1, dtype=np.float64).reshape(len(family.test), episodes, matches)
 
 
 def scores(returns: np.ndarray, expert: np.ndarray, uniform: np.ndarray) -> np.ndarray:

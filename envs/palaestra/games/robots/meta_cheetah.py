@@ -15,7 +15,8 @@ times 1.3^u. Each u was drawn once, uniformly from (-3, 3). So the way of drawin
 bodies on the hopper and the walker which work on meta-learning uses; the limit 3 and the numbers of the tasks are ours.
 MuJoCo takes the greater friction of two surfaces, so here one factor is for all of them, the floor's too.
 
-There are no scripts: an expert has to be learnt.
+There are no scripts: an expert has to be learnt. With ``observe_task=True`` the observations end with the target speed,
+or with the factors of the body, so that one network can learn to be the expert of every task.
 
 ## Action Space
 
@@ -163,6 +164,19 @@ def evaluate_body(s, world, rewards, scratch):
     return end_if_diverged(s)
 
 
+def observe_speed(s, world, observations, scratch):
+    """What Gymnasium's task shows, and the speed of the task."""
+    observe_alone(s, world, observations, scratch)
+    observations.body[0].target_mps[0] = world.targets_mps[s.task]
+
+
+def observe_factors(s, world, observations, scratch):
+    """What Gymnasium's task shows, and the body of the task."""
+    observe_alone(s, world, observations, scratch)
+    for k in range(len(s.factors)):
+        observations.body[0].factors[k] = s.factors[k].factor
+
+
 def measure(s, world):
     """Writes place and speed; returns the cost of the torques."""
     body = s.bodies[0]
@@ -199,6 +213,7 @@ def body_factors() -> np.ndarray:
 
 @with_options(
     Option("differ", "speed", "what tasks differ in; fixed by the id", words=("speed", "body")),
+    Option("observe_task", False, "whether observations end with the speed or the factors of the task, for experts"),
     *TASK_OPTIONS,
 )
 def game(options: Any) -> Game:
@@ -210,6 +225,9 @@ def game(options: Any) -> Game:
     members = [("torque", "f8", (motors,)), ("position", "f8", (positions,)), ("velocity", "f8", (velocities,))]
     is_speed = options.differ == "speed"
     factors = np.ones((TASKS, 1)) if is_speed else body_factors()
+    told = real("target_mps", 1, "m/s", "target speed of the task", "f4")
+    if not is_speed:
+        told = real("factors", factors.shape[1], "1", "of the body of the task, in the order of the description", "f4")
     outputs = tuple(Copy("bodies", 0, part, array, 0) for part, array in (("position", "qpos"), ("velocity", "qvel")))
     scales = () if is_speed else tuple(Scale("factors", k, "factor", *what[:3]) for k, what in enumerate(FACTORS))
     return Game(
@@ -221,6 +239,7 @@ def game(options: Any) -> Game:
                 (
                     real("position", positions - kind.hidden, "m, rad", "of the trunk and of all joints", "f4"),
                     real("velocity", velocities, "m/s, rad/s", "of the trunk and of all joints", "f4"),
+                    *((told,) if options.observe_task else ()),
                 ),
                 (Continuous("torque", (motors,), -1.0, 1.0, "1", "torque over the gear of each motor"),),
             ),
@@ -235,7 +254,7 @@ def game(options: Any) -> Game:
         reset=reset,
         command=command,
         evaluate=evaluate_speed if is_speed else evaluate_body,
-        observe=observe_alone,
+        observe=(observe_speed if is_speed else observe_factors) if options.observe_task else observe_alone,
         physics="palaestra.games.robots.engine:MujocoEngine",
         physics_options={
             "model": model,
