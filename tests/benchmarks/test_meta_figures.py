@@ -63,19 +63,24 @@ def test_on_meta_direction_only_the_lead_over_dt_is_asked_for():
     assert missed(list(score_lines("direction", rows_of(dt=67.0)))) == ["DT"]
 
 
-@pytest.mark.parametrize(("error", "verdict"), [(0.24, "holds"), (0.26, "MISSED")])
+@pytest.mark.parametrize(("error", "verdict"), [(0.40, "holds"), (0.44, "MISSED")])
 def test_the_error_with_a_context_is_asked_to_be_a_quarter(error: float, verdict: str):
     rows = [
-        {"setting": place, "method": name, "seed": seed, "steps": 0, "error": value}
-        for place in SETTINGS
-        for name, value in zip(meta_figures.CONTEXTS, (error, 1.0), strict=True)
+        {"setting": place, "method": name, "seed": seed, "steps": step, "error": value}
+        for place in meta_figures.MODEL_PLACES
+        for name, values in zip(meta_figures.CONTEXTS, ((error, 0.08), (1.0, 1.0)), strict=True)
         for seed in range(2)
+        for step, value in enumerate(values)
     ]
     lines = list(model_lines(rows))
-    assert [line.startswith(setting.title) for line, setting in zip(lines, SETTINGS.values(), strict=True)] == [
-        True
-    ] * 2
-    assert all(verdict in line for line in lines)
+    for line, place in zip(lines, meta_figures.MODEL_PLACES, strict=True):
+        assert line.startswith(SETTINGS[place].title)
+        assert verdict in line
+        assert "from the second decision on 0.080" in line
+
+
+def test_nothing_is_asked_for_where_the_expert_is_learnt():
+    assert missed(list(score_lines("speed", rows_of(dt=90.0, zero_shot=90.0)))) == []
 
 
 @pytest.mark.slow
