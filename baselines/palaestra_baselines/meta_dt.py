@@ -434,9 +434,10 @@ class TestScores:
         """Scores ``[episodes]``, means over test tasks; returns where there is no expert."""
         learner, family = self.learner, self.learner.family
         given = {} if prompts is None else dict(zip(family.test.tolist(), prompts, strict=True))
+        shared = learner.player(family.team) if prompts is None and learner.args.task != "true" else None
 
         def player_of(task: int) -> SequencePlayer:
-            return learner.player(family.team, given.get(task), task)
+            return shared or learner.player(family.team, given.get(task), task)
 
         returns = play_returns(family, player_of, self.episodes, learner.args.matches, EVALUATION_SEED)
         return (scores(returns, *self.references) if self.references else returns.mean(2)).mean(0)

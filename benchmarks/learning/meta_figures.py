@@ -66,7 +66,7 @@ class Setting:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-BODY = {"matches_per_task": 20, "world_steps": 1500, "matches": 8}
+BODY = {"matches_per_task": 20, "world_steps": 1500, "matches": 6, "evaluations": 2}
 SETTINGS = {
     "point": Setting("MetaPoint", "palaestra/MetaPoint-v0", 5, 700),
     "direction": Setting("MetaDirection", "palaestra/MetaDirection-v0", 3, 1400),
@@ -99,7 +99,7 @@ def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
     """
     given = {**SETTINGS[entry.place].arguments, **METHODS[entry.method].arguments, **entry.arguments, **more}
     place = {"env_id": SETTINGS[entry.place].env_id, "total_steps": entry.steps, "evaluations": EVALUATIONS}
-    return METHODS[entry.method].make_args(**place, **given, seed=seed, directory=directory)
+    return METHODS[entry.method].make_args(**{**place, **given}, seed=seed, directory=directory)
 
 
 def score_figure(place: str, args: FigureArgs) -> None:

@@ -272,6 +272,8 @@ def play_returns(
 ) -> np.ndarray:
     """Returns float64 ``[test tasks, episodes, matches]`` of players that play several matches one after the other.
 
+    All tasks are played side by side, those of the same player by one of it.
+
     Args:
         family: The tasks.
         player_of: ``player_of(task)`` plays in a test task.
@@ -279,20 +281,22 @@ def play_returns(
         matches: Lanes, which start from other seeds.
         seed: Number of the run.
     """
-    returns = np.zeros((len(family.test), episodes, matches))
-    lanes = np.arange(matches)
-    for row, task in zip(returns, family.test.tolist(), strict=True):
-        sim = family.make_lanes(matches, task, autoreset_mode="same_step")
-        sim.set_opponent(family.team, player_of(task))
-        sim.reset(seed=(np.uint64(seed) << np.uint64(RUN_BITS)) + lanes.astype(np.uint64))
-        ended = np.zeros(matches, np.int64)
-        while (ended < episodes).any():
-            sim.step()
-            counts = ended < episodes
-            row[ended[counts], lanes[counts]] += sim.team_rewards(family.team)[counts]
-            ended += sim.terminated | sim.truncated
-        sim.close()
-    return returns
+    numbers = np.repeat(family.test, matches)
+    sim = family.make_lanes(len(numbers), numbers, autoreset_mode="same_step")
+    by_task = {task: player_of(task) for task in family.test.tolist()}
+    for player in {id(player): player for player in by_task.values()}.values():
+        own = [task for task, found in by_task.items() if found is player]
+        sim.set_opponent(family.team, player, np.isin(numbers, own))
+    starts = np.tile(np.arange(matches, dtype=np.uint64), len(family.test))
+    sim.reset(seed=(np.uint64(seed) << np.uint64(RUN_BITS)) + starts)
+    returns, ended = np.zeros((len(numbers), episodes)), np.zeros(len(numbers), np.int64)
+    while (ended < episodes).any():
+        sim.step()
+        counts = ended < episodes
+        returns[counts, ended[counts]] += sim.team_rewards(family.team)[counts]
+        ended += sim.terminated | sim.truncated
+    sim.close()
+    return returns.reshape(len(family.test), matches, episodes).swapaxes(1, 2)
 
 
 def reference_returns(family: Family, player: str, episodes: int, matches: int, seed: int) -> np.ndarray:
