@@ -66,13 +66,13 @@ class Setting:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-BODY = {"matches_per_task": 20, "world_steps": 1500, "matches": 6, "evaluations": 2}
+BODY = {"matches_per_task": 10, "world_steps": 1000, "matches": 6, "evaluations": 1}
 SETTINGS = {
     "point": Setting("MetaPoint", "palaestra/MetaPoint-v0", 5, 700),
     "direction": Setting("MetaDirection", "palaestra/MetaDirection-v0", 3, 1400),
-    "speed": Setting("MetaCheetahVel", "palaestra/MetaCheetahVel-v0", 3, 2000, 1_500_000, BODY),
+    "speed": Setting("MetaCheetahVel", "palaestra/MetaCheetahVel-v0", 3, 1000, 1_500_000, BODY),
     "body": Setting(
-        "MetaCheetahParam", "palaestra/MetaCheetahParam-v0", 3, 2000, 3_000_000, {**BODY, "decoder": "state"}
+        "MetaCheetahParam", "palaestra/MetaCheetahParam-v0", 3, 1000, 3_000_000, {**BODY, "decoder": "state"}
     ),
 }
 EXPERT = {
