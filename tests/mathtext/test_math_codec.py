@@ -15,7 +15,7 @@ from palaestra.games.mathtext.score_numbers import read_number
 
 pytestmark = pytest.mark.jitless
 
-ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0"
+ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v1", "palaestra/MathText-Algebra-v0"
 LENGTH = 26
 MOST_MS = 100
 """For a turn of a million characters; most take a millisecond."""

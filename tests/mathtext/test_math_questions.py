@@ -14,11 +14,12 @@ from palaestra import make_batch
 from palaestra.games.mathtext.math_language import as_text
 
 MANY, SOME = 2048, 64
+IDS = {"arith": "palaestra/MathText-Arith-v1", "algebra": "palaestra/MathText-Algebra-v0"}
 
 
 def batch(task: str, lanes: int, seed: int = 7, **keywords: Any) -> Any:
     """Few lanes are played as plain Python, which compiles nothing."""
-    sim = make_batch(f"palaestra/MathText-{task.title()}-v0", lanes, compiled=lanes > SOME, **keywords)
+    sim = make_batch(IDS[task], lanes, compiled=lanes > SOME, **keywords)
     sim.reset(seed=seed)
     return sim
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.jitless
 def test_the_student_plays_search_qa() -> None:
     """From the same world and question both show and pay the same, turn by turn."""
     sim = asked(2, turn_reward=0.125, malformed_cost=0.25, partial_credit=0.5)
-    qa = make_batch("palaestra/SearchQA-2Hop-v0", 1, form="tokens", compiled=False, autoreset_mode="off")
+    qa = make_batch("palaestra/SearchQA-2Hop-v1", 1, form="tokens", compiled=False, autoreset_mode="off")
     qa.reset(seed=7)
     qa.set_parameters(turn_reward=0.125, malformed_cost=0.25, partial_credit=0.5)
     for field, *_ in SEARCH_QA_STATE:

@@ -42,6 +42,6 @@ def test_wrong_keywords_are_refused(keywords: dict[str, Any], words: str) -> Non
 
 def test_rows_of_two_worlds_can_be_mixed():
     """A table of the questions of both has None where the rows of one have no value."""
-    alone = registry.make_game("palaestra/SearchQA-2Hop-v0", form="text")[0]
-    mixed = registry.make_game("palaestra/SearchQA-2Hop-v0", form="text", split=None, hops=None, world=None)[0]
+    alone = registry.make_game("palaestra/SearchQA-2Hop-v1", form="text")[0]
+    mixed = registry.make_game("palaestra/SearchQA-2Hop-v1", form="text", split=None, hops=None, world=None)[0]
     assert rules_digest(mixed) == rules_digest(alone)

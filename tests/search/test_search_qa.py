@@ -27,7 +27,7 @@ NOISY = {"aliases": 0.3, "near_duplicates": 0.3, "stale": 0.4, "contradicting": 
 SMALL = {"world": "fixed", "passages": 600}
 
 
-def batch(lanes: int = 1, id: str = "palaestra/SearchQA-2Hop-v0", **keywords: Any) -> Any:
+def batch(lanes: int = 1, id: str = "palaestra/SearchQA-2Hop-v1", **keywords: Any) -> Any:
     """A batch whose lanes stand still when their match is over; its rules run as plain Python unless told otherwise."""
     sim = make_batch(id, lanes, **{"form": "tokens", "autoreset_mode": "off", "compiled": False, **keywords})
     sim.reset(seed=7)
@@ -93,7 +93,7 @@ def test_the_search_of_a_fresh_world_is_that_of_an_index(noise: dict[str, Any]) 
             assert np.array_equal(scores[:count], record.work.scores[:count])
 
 
-@pytest.mark.parametrize("id", ["palaestra/SearchQA-3Hop-v0", "palaestra/SearchQA-Compare-v0"])
+@pytest.mark.parametrize("id", ["palaestra/SearchQA-3Hop-v1", "palaestra/SearchQA-Compare-v1"])
 def test_searches_that_were_tried_beforehand_find_what_they_find_anew(id: str) -> None:
     """Queries of the question's path, and others of the same names or relations, or with a word more."""
     sim = batch(3, id, max_turns=128, token_budget=4096)
@@ -471,7 +471,7 @@ def test_what_passages_say_is_no_turn() -> None:
 
 def test_each_observation_is_what_is_new() -> None:
     """The prompt, passages with titles, a refusal, nothing after the end."""
-    env = registry.make_env("palaestra/SearchQA-Custom-v0", split=None, max_turns=5)
+    env = registry.make_env("palaestra/SearchQA-Custom-v1", split=None, max_turns=5)
     prompt, told = env.reset(seed=3)
     assert told["question"] in prompt
     assert "5 turns and 256 words" in prompt
@@ -494,7 +494,7 @@ def test_each_observation_is_what_is_new() -> None:
 
 def test_fresh_passages_read_as_sentences() -> None:
     """As the passages of a fixed world do, and the question with its sign."""
-    env = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", **NOISY)
+    env = registry.make_env("palaestra/SearchQA-2Hop-v1", form="text", **NOISY)
     for seed in range(20):
         _, told = env.reset(seed=seed)
         assert re.fullmatch(r"(What is|Name) the .* [A-Z]\w+ [A-Z]\w+[.?]", told["question"])
@@ -505,12 +505,12 @@ def test_fresh_passages_read_as_sentences() -> None:
 
 
 def test_prompts() -> None:
-    env = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", prompt="{turns}|{words}|{question}", max_turns=9)
+    env = registry.make_env("palaestra/SearchQA-2Hop-v1", form="text", prompt="{turns}|{words}|{question}", max_turns=9)
     prompt, told = env.reset(seed=0)
     assert prompt == f"9|256|{told['question']}"
-    plain, _ = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", prompt="plain").reset(seed=0)
+    plain, _ = registry.make_env("palaestra/SearchQA-2Hop-v1", form="text", prompt="plain").reset(seed=0)
     assert plain == told["question"]
-    judge, _ = registry.make_env("palaestra/SearchQA-Judge-v0", form="text").reset(seed=0)
+    judge, _ = registry.make_env("palaestra/SearchQA-Judge-v1", form="text").reset(seed=0)
     assert "<judge>yes</judge>" in judge
 
 
@@ -519,7 +519,7 @@ def test_prompts() -> None:
     ["{{question}} {question:>90}", "{question} {question!r}", "{question} {turns:3} {question}", "\0{question}"],
 )
 def test_a_template_is_filled_in_as_python_does(prompt: str) -> None:
-    seen, told = registry.make_env("palaestra/SearchQA-2Hop-v0", form="text", prompt=prompt).reset(seed=0)
+    seen, told = registry.make_env("palaestra/SearchQA-2Hop-v1", form="text", prompt=prompt).reset(seed=0)
     assert seen == prompt.format(question=told["question"], turns=4)
 
 
@@ -532,15 +532,15 @@ def alternatives(sim: Any) -> int:
 
 def test_choices_are_sized_to_the_world() -> None:
     """K entities, R relations: 1 + K R + K alternatives, two more where agents judge."""
-    small = make_batch("palaestra/SearchQA-2Hop-v0", entities=9, relations=2)
+    small = make_batch("palaestra/SearchQA-2Hop-v1", entities=9, relations=2)
     assert alternatives(small) == 1 + 9 * 2 + 9
-    judge = make_batch("palaestra/SearchQA-Judge-v0")
+    judge = make_batch("palaestra/SearchQA-Judge-v1")
     assert alternatives(judge) == 1 + 16 * 4 + 16 + 2
 
 
 def test_a_search_may_be_judged_once_as_a_choice() -> None:
     """The last two choices are no and yes; the oracle says yes."""
-    sim = batch(id="palaestra/SearchQA-Judge-v0", form="structured", opponents={"agent": "oracle"})
+    sim = batch(id="palaestra/SearchQA-Judge-v1", form="structured", opponents={"agent": "oracle"})
     allowed, pays = [], []
     for _ in range(3):
         mask = AgentIO(sim, (0,)).action_masks()
@@ -553,7 +553,7 @@ def test_a_search_may_be_judged_once_as_a_choice() -> None:
 
 def test_what_was_found_is_known() -> None:
     """``known`` has what the passages said, in full or as doubtful; the mask has what was mentioned."""
-    env = registry.make_env("palaestra/SearchQA-2Hop-v0", observation="dict", stale=0.8, relations=5, compiled=False)
+    env = registry.make_env("palaestra/SearchQA-2Hop-v1", observation="dict", stale=0.8, relations=5, compiled=False)
     kinds = set()
     for seed in range(10):
         seen, info = env.reset(seed=seed)
@@ -577,7 +577,7 @@ def test_what_was_found_is_known() -> None:
 
 
 def test_years_are_shares_of_the_century() -> None:
-    env = registry.make_env("palaestra/SearchQA-1Hop-v0", observation="dict", relations=5)
+    env = registry.make_env("palaestra/SearchQA-1Hop-v1", observation="dict", relations=5)
     shown = 0
     for seed in range(40):
         seen, info = env.reset(seed=seed)

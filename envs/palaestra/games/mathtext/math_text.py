@@ -173,7 +173,7 @@ def turns_needed(options: Mapping[str, Any]) -> int:
     ),
 )
 def game(options: Any) -> Game:
-    """The rules of `palaestra/MathText-Arith-v0` and `palaestra/MathText-Algebra-v0`."""
+    """The rules of `palaestra/MathText-Arith-v1` and `palaestra/MathText-Algebra-v0`."""
     number, in_steps, is_long = TASKS.index(options.task), options.turns == "steps", options.split == SPLITS[LONG]
     most = options.operations[1]
     step = step_tokens(number, is_long)

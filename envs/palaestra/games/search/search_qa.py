@@ -247,7 +247,7 @@ NOISE = tuple(
     PROMPT,
 )
 def game(options: Any) -> Game:
-    """The rules of `palaestra/SearchQA-2Hop-v0` and the like.
+    """The rules of `palaestra/SearchQA-2Hop-v1` and the like.
 
     Raises:
         FileError: A damaged file; names file and line.
