@@ -12,7 +12,7 @@ import pytest
 
 from palaestra.core.contract.keywords import LONGEST_TEMPLATE
 from palaestra.core.files import FileError
-from palaestra.games.search import corpora, stdlib_docs
+from palaestra.games.search import corpora
 from palaestra.games.search.corpora import SEVERAL, Question, read, read_passages
 from palaestra.games.search.library import TOP
 from palaestra.games.search.turn_codec import LONGEST_TEXT
@@ -172,13 +172,6 @@ def test_numbers_that_are_none_do_no_harm(tmp_path: Path):
     path = tmp_path / "p"
     path.write_text('{"text": "x", "score": NaN, "rank": -Infinity, "big": 1e999}', encoding="utf-8")
     assert read_passages(path)[0] == ("x",)
-
-
-def test_the_standard_library_is_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(stdlib_docs, "read", lambda: "documentation")
-    assert read("stdlib") == "documentation"
-    with pytest.raises(ValueError, match="stdlib has questions of its own"):
-        read("stdlib", tmp_path / "q")
 
 
 def test_a_corpus_with_questions_takes_no_others(tmp_path: Path):

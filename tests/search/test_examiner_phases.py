@@ -48,7 +48,7 @@ def test_the_student_plays_search_qa() -> None:
         qa.step(action[None, None])
         assert pays[STUDENT] == qa.rewards[0, 0]
         ours, theirs = row(sim, STUDENT), AgentIO(qa, (0,)).agent_view(0).row
-        for field in ("passages", "documents", "number", "verb", "turns_left", "words_left"):
+        for field in ("passages", "documents", "verb", "turns_left", "words_left"):
             assert np.array_equal(ours[field], theirs[field]), (turn, field)
         for field in ("exact_match", "f1", "hops_found", "turn_label", "malformed"):
             assert sim.info[field][0] == qa.info[field][0], (turn, field)

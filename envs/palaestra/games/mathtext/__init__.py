@@ -28,8 +28,10 @@ FAMILY = Family(
     "mathtext",
     rows=presets(
         "palaestra.games.mathtext.math_text:game",
-        Preset("palaestra/MathText-Arith-v1", "chains of +, - and * modulo 10", task="arith"),
-        Preset("palaestra/MathText-LeftToRight-v0", "the same chains, worked out from left to right", task="arith"),
+        Preset("palaestra/MathText-Arith-v1", "chains of +, - and * modulo 10, products first", task="arith"),
+        Preset(
+            "palaestra/MathText-LeftToRight-v0", "the same chains, worked out from left to right", order="left_to_right"
+        ),
         Preset("palaestra/MathText-Algebra-v0", "linear equations with one unknown, in fractions", task="algebra"),
         page=Page("MathText", "exact arithmetic with worked steps, as tokens or words"),
     ),

@@ -12,9 +12,9 @@ scorer::
     index.save("cats")  # and Index.load("cats")
     score("The mat!", ["mat"]).exact_match  # 1.0
 
-Passages are ranked by BM25 as in Lucene (`palaestra.games.search.bm25`). Words are runs of letters and digits in lower
-case (`palaestra.games.search.vocabulary`): ``cats`` is another word than ``cat``. `DenseIndex` ranks them by
-embeddings.
+Passages are ranked by BM25 as in Lucene (`palaestra.games.search.bm25`). Words are runs of letters, digits and
+combining marks in lower case (`palaestra.games.search.vocabulary`): ``cats`` is another word than ``cat``. `DenseIndex`
+ranks them by embeddings.
 """
 
 from __future__ import annotations
@@ -65,10 +65,7 @@ FAMILY = Family(
                 "passages and questions of your own; an example without",
                 world="example",
             ),
-            Preset(
-                "palaestra/SearchQA-Docs-v1", "the documentation of Python's standard library, as text", world="stdlib"
-            ),
-            page=Page("SearchFiles", "the same with real text: documentation, or files of your own"),
+            page=Page("SearchFiles", "the same with real text: files of your own"),
         ),
         *presets(
             "palaestra.games.search.examiner:game",

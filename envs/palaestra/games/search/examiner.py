@@ -94,6 +94,7 @@ student's turns are over: the examiner has won. The horizon is the sum of both a
 
 ## Version History
 
+* v1: exact match and F1 are those of the scorer; no observation has a question's number.
 * v0: first version.
 """
 
