@@ -98,7 +98,7 @@ def turn_of(code: str, s: Any, world: Any, rng: np.random.Generator) -> list[int
         return [SEARCH, *s["name_words"][rng.integers(world.rules.entities)].tolist(), int(rng.choice(words[:4]))]
     if code == "e":
         return [SEARCH, 1]
-    return [NONE] if code == "m" else [JUDGE, int(world.language.literal_words[code == "n", 0])]
+    return [NONE] if code == "m" else [JUDGE, int(world.language.literal_words[int(code == "n"), 0])]
 
 
 def best_return(plans: Sequence[str], seed: int, **keywords: Any) -> float:

@@ -22,7 +22,7 @@ LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1
         ({"world": "stdlib"}, "world='stdlib': give 'fresh', 'fixed', 'example', or a file of passages"),
         ({"split_by": "first_entity"}, "split_by='first_entity' means nothing with world='fresh'"),
         ({"strict": True}, "strict=True means nothing with world='fresh'"),
-        ({"form": "text", "prompt": "{question:>1000}" * 2000}, "with the longest question it has 2"),
+        ({"form": "text", "prompt": "{question:>1000}" * 2000}, "with the longest question it has 3024000 characters"),
         ({"judge": (1, 2)}, "judge"),
         ({"form": "text", "prompt": "hello"}, "prompt"),
         ({"form": "text", "prompt": "{question:>999999999}"}, "give a width of up to 1000"),

@@ -105,7 +105,7 @@ def _make_batch(lanes: int, opponents: Any, form: str, **keywords: Any) -> Simul
 
 
 def rows_of(sim: Simulation, role: str) -> np.ndarray:
-    """Observations of the only agent of a role, ``[N, 127]``; a view, valid until the next step."""
+    """Observations of the only agent of a role, ``[N, 126]``; a view, valid until the next step."""
     observations: Any = sim.observations
     return observations[role][:, 0]
 
