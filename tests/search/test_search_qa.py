@@ -254,7 +254,7 @@ def test_other_names_are_right_answers_too(world: dict[str, Any]) -> None:
         assert say(sim, f"<answer>{(name, other)[number]}</answer>") == [1.0]
 
 
-def files(folder: Path, passages: list[str], questions: list[dict[str, Any]]) -> dict[str, str]:
+def files(folder: Path, passages: list[str], questions: list[dict[str, Any]]) -> dict[str, Any]:
     """The keywords of a world of files; passages have their places as ids."""
     rows = [{"id": number, "text": text} for number, text in enumerate(passages)]
     for name, table in (("passages", rows), ("questions", questions)):
@@ -267,7 +267,7 @@ def test_questions_of_files_that_no_turn_can_answer_are_counted_and_left_out(tmp
     questions = [
         {"question": "What do dogs have?", "answer": "machine " * 17, "gold": [0]},
         {"question": "Who knows all?", "answer": "cats", "gold": [0, 1, 2, 3, 4]},
-        {"question": "What machine do dogs have?", "answer": ["X-ray", "x-RAY", "an x-ray " * 9], "gold": [0]},
+        {"question": "What machine do dogs have?", "answer": ["X-ray", "x-RAY", "an x-ray " * 17], "gold": [0]},
     ]
     world = files(tmp_path, ["Dogs have an x-ray machine.", *(f"Cat {k} sleeps." for k in range(4))], questions)
     told = (
@@ -363,7 +363,7 @@ def test_a_fixed_world_is_the_same_everywhere() -> None:
     codec = part.codecs["text"]
     assert isinstance(codec, TurnCodec)
     whole = "\n".join([*codec.texts.passages, *codec.texts.questions])
-    assert hashlib.sha256(whole.encode()).hexdigest()[:16] == "8b45ce1f17d0d718"
+    assert hashlib.sha256(whole.encode()).hexdigest()[:16] == "cabcfaf5da902ea7"
     assert len(codec.texts.passages) == 600
 
 
@@ -481,7 +481,7 @@ def test_judgements_are_paid_once_a_needed_passage() -> None:
     vain = vain_query(batch(max_turns=128, token_budget=4096))
     said = [yes, first, "<judge>perhaps</judge>", yes, no, first, no, first, yes, empty, yes, empty, no, vain, no]
     assert say(sims[0], *said) == [0.0] * len(said)
-    assert say(sims[0], vain, yes, second, no, second, yes) == pytest.approx([0, -0.6, 0, -0.3, 0, 0])
+    assert say(sims[0], vain, yes, yes, second, no, second, yes) == pytest.approx([0, -0.6, 0, 0, -0.3, 0, 0])
     assert say(sims[0], f"<answer>{told['answers'][0]}</answer>") == pytest.approx([1.3])
     assert say(sims[1], first, yes, second, yes, "<answer>nobody</answer>") == pytest.approx([0, 0, 0, 0, 0.6])
     assert batch(judge=(1, -2, -3), max_turns=12, form="text").game.world.rules.judge_reject == -3
