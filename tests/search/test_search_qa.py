@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -526,6 +527,24 @@ def test_what_passages_say_is_no_turn() -> None:
     assert (decode("<search>  </search>")[1:] == 0).all()
     assert decode(f"<answer>mayor{' ' * 5000}</answer>")[1] > FIRST_WORD
     assert decode("<answer>!</answer>")[:3].tolist() == [ANSWER, FIRST_WORD, 0]
+
+
+def test_a_question_is_read_without_the_record_of_the_match(tmp_path: Path) -> None:
+    """As players have none: by its words, or, where two questions begin with the same 24 words, these."""
+    questions = [
+        {"question": f"Which {word} is it?", "answer": "none"}
+        for word in ("bird", "cat", "x " * 25 + "a", "x " * 25 + "b")
+    ]
+    for sim in (batch(16, world="fixed", passages=600), batch(16, **files(tmp_path, ["Nothing."], questions))):
+        for lane in range(16):
+            view = view_of(sim, lane)
+            text, question = codec_of(sim).encode(view), codec_of(sim).info(view)["question"]
+            assert question in text
+            if "x x" in question:
+                question = f"Which{' x' * 23}?"
+            told = codec_of(sim).encode(replace(view, record=None))
+            assert f"Question: {question}\n" in told
+            assert codec_of(sim).info(replace(view, record=None)) == {"question": question, "answers": [], "path": []}
 
 
 def test_each_observation_is_what_is_new() -> None:

@@ -45,7 +45,7 @@ the last turn found, as ``<information>Doc 1(Title: "...") ...</information>``.
 In `info`: ``exact_match``, ``f1``, ``hops_found`` (passages of the path that were found so far), ``turn_label`` (1: the
 last turn found one for the first time, judged right, or answered right; -1: it did not), ``malformed``, and ``number``,
 the question's in a world that all matches share (no observation has it). With text also ``question``, ``answers`` and
-``path``; once the next match has begun, the first is made of the words of the tokens form, the others are empty.
+``path``; the last two are empty once the next match has begun.
 
 ## Rewards
 

@@ -229,13 +229,20 @@ def _indexed(texts: Sequence[str]) -> tuple[Vocabulary, np.ndarray, np.ndarray, 
     return vocabulary, words + FIRST_WORD, starts, Index.of_parts(texts, vocabulary, postings)
 
 
-def _questions(vocabulary: Vocabulary, texts: Sequence[str], answers: Sequence[Sequence[str]]) -> Questions:
-    """Questions with their words and answers; all else is 0."""
-    table = no_questions(len(texts))
+def question_words(vocabulary: Vocabulary, texts: Sequence[str]) -> np.ndarray:
+    """The words of questions that observations show, int32 ``[Q, 24]``."""
+    table = np.zeros((len(texts), QUESTION_WORDS), np.int32)
     words, starts = vocabulary.encode(texts)
     for k, start in enumerate(starts[:-1]):
         some = words[start : min(starts[k + 1], start + QUESTION_WORDS)]
-        table.words[k, : len(some)] = some + FIRST_WORD
+        table[k, : len(some)] = some + FIRST_WORD
+    return table
+
+
+def _questions(vocabulary: Vocabulary, texts: Sequence[str], answers: Sequence[Sequence[str]]) -> Questions:
+    """Questions with their words and answers; all else is 0."""
+    table = no_questions(len(texts))
+    table.words[:] = question_words(vocabulary, texts)
     for k, some in enumerate(answers):
         for j, answer in enumerate(some):
             ids = np.array(vocabulary.ids_of(normal_words(answer) or ARTICLES[:1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, repeat
 from string import Formatter
 from struct import Struct
@@ -25,7 +25,7 @@ from palaestra.games.search.language import (
 )
 from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
 from palaestra.games.search.scoring import normal_words
-from palaestra.games.search.sources import Texts
+from palaestra.games.search.sources import Texts, question_words
 from palaestra.games.search.turns import ANSWER, AT_START, JUDGE, MOST_TURNS, MOST_WORDS, NONE, SEARCH, VERBS
 from palaestra.games.search.vocabulary import UNKNOWN, split
 
@@ -236,22 +236,20 @@ class TurnCodec:
 
     def encode(self, view: AgentView) -> str:
         """What came since the last turn: at first the prompt with the question, then passages."""
-        row = view.record if self.texts.passages else view.row
-        return self._segment(ONE_ROW.unpack_from(view.row, NUMBERS_AT), row)
+        return self._segment(ONE_ROW.unpack_from(view.row, NUMBERS_AT), view.row, view.record)
 
     def encode_many(self, view: AgentView) -> list[str]:
         """The same for N matches."""
-        rows: Any = view.record if self.texts.passages else view.row
-        rows = repeat(None) if rows is None else rows
-        return list(map(self._segment, view.row.getfield(NUMBERS, NUMBERS_AT).tolist(), rows))
+        records = repeat(None) if view.record is None else view.record
+        return list(map(self._segment, view.row.getfield(NUMBERS, NUMBERS_AT).tolist(), view.row, records))
 
-    def _segment(self, numbers: Sequence[int], row: Any) -> str:
+    def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `encode`.
 
         Args:
             numbers: Those of `NUMBERS`.
-            row: The match record in a fixed world, which the last observation of a match need not have; else the
-                observation, whose question and passages are words of its own.
+            row: The observation.
+            record: Of the match, or None.
         """
         *_, verb, turns, words = numbers
         if verb == SEARCH:
@@ -261,7 +259,7 @@ class TurnCodec:
                 text = "\n".join(self._passages(numbers[:TOP], row))
             return f"\n\n<information>{text}</information>\n\n"
         if verb == AT_START:
-            question = question_of(self.texts, row)
+            question = self._question(row, record)
             judge = JUDGE_PROMPT if self._judges else ""
             if self._is_plain:
                 return question.join(around_question(self._prompt, turns, words, judge))
@@ -287,7 +285,7 @@ class TurnCodec:
     def info(self, view: AgentView) -> dict[str, Any]:
         """``question``, ``answers`` and ``path``: subject, relation and object of each needed passage, or its title.
 
-        Once the next match has begun, the question is made of the words of the observation, the others are empty.
+        Once the next match has begun, the last two are empty.
         """
         question, answers, path = self._told_of(view.world, view.row, view.record)
         return {"question": question, "answers": [*answers], "path": list(map(list, path))}
@@ -305,10 +303,26 @@ class TurnCodec:
     def _told_of(self, world: Any, row: Any, record: Any) -> Told:
         """See `info`."""
         if record is None:
-            return sentence_of(words_of(self.texts, row["question"])), (), ()
+            return self._question(row, None), (), ()
         if self.texts.questions:
             return self._fixed(int(record["number"]), world)
         return question_of(self.texts, record), fresh_answers(self.texts, record), fresh_path(self.texts, record)
+
+    def _question(self, row: Any, record: Any) -> str:
+        """The question of a match, by its observation alone if need be; see `_segment`."""
+        if record is not None or not self.texts.questions:
+            return question_of(self.texts, row if record is None else record)
+        return self._by_words.get(row["question"].tobytes()) or sentence_of(words_of(self.texts, row["question"]))
+
+    @cached_property
+    def _by_words(self) -> dict[bytes, str]:
+        """The questions of a fixed world by the words that observations show; "" where several have the same."""
+        found = dict[bytes, str]()
+        for text, words in zip(
+            self.texts.questions, question_words(self.texts.vocabulary, self.texts.questions), strict=True
+        ):
+            found[words.tobytes()] = text if found.get(words.tobytes(), text) == text else ""
+        return found
 
     def _fixed(self, number: int, world: Any) -> Told:
         """See `info`; of a question of a fixed world."""
