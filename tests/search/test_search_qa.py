@@ -1,20 +1,16 @@
 """SearchQA: worlds say what questions need, all forms play the same match, turns are paid as told."""
 
 import hashlib
-import json
 import re
 import time
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from games.play import long_without_the_compiler
+from search.search_matches import batch, codec_of, play, say, texts_of, view_of
 
-from palaestra import make_batch, registry
-from palaestra.core.faces.agent_io import AgentIO
-from palaestra.core.files import FileError
+from palaestra import registry
 from palaestra.games.search import Index, fresh_world, score
 from palaestra.games.search.language import FIRST_WORD, SECONDS
 from palaestra.games.search.search_qa import game
@@ -27,39 +23,6 @@ IDS = [id for id in registry.ROWS if "SearchQA" in id]
 GENERATED = [id for id in IDS if "Custom" not in id]
 NOISY = {"aliases": 0.3, "near_duplicates": 0.3, "stale": 0.4, "contradicting": 0.4, "relations": 8}
 SMALL = {"world": "fixed", "passages": 600}
-
-
-def batch(lanes: int = 1, id: str = "palaestra/SearchQA-2Hop-v1", **keywords: Any) -> Any:
-    """A batch whose lanes stand still when their match is over; its rules run as plain Python unless told otherwise."""
-    sim = make_batch(id, lanes, **{"form": "tokens", "autoreset_mode": "off", "compiled": False, **keywords})
-    sim.reset(seed=7)
-    return sim
-
-
-def codec_of(sim: Any) -> TurnCodec:
-    return sim.game.codecs["text"]
-
-
-def texts_of(sim: Any) -> Any:
-    return codec_of(sim).texts
-
-
-def play(sim: Any) -> np.ndarray:
-    """Plays all matches to their ends; returns of the agent."""
-    returns = np.zeros(sim.num_envs)
-    while not (over := sim.terminated | sim.truncated).all():
-        sim.step(lanes=~over)
-        returns += sim.rewards[:, 0] * ~over
-    return returns
-
-
-def say(sim: Any, *turns: str) -> list[float]:
-    """Plays turns in words in the only lane; their rewards."""
-    pays = []
-    for turn in turns:
-        sim.step(codec_of(sim).decode(None, turn)[None, None])  # type: ignore[arg-type]
-        pays.append(float(sim.rewards[0, 0]))
-    return pays
 
 
 def passages_of(sim: Any, lane: int) -> list[str]:
@@ -203,13 +166,6 @@ def test_the_closed_book_answers_at_once_with_an_answer_of_the_right_kind() -> N
     assert (sim.info["exact_match"] == 1).mean() < 0.3
 
 
-@long_without_the_compiler
-def test_the_oracle_finds_the_passages_of_files() -> None:
-    sim = batch(40, world="example", opponents={"agent": "oracle"}, compiled=True)
-    play(sim)
-    assert (sim.info["exact_match"] == 1).all()
-
-
 @pytest.mark.parametrize("keywords", [{"hops": 3, **NOISY}, {"hops": (1, 4), **SMALL}, {"hops": 4, "relations": 2}])
 def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
     """Each step has its subject as title and its relation and object in words; steps are joined; the last is right."""
@@ -253,49 +209,6 @@ def test_other_names_are_right_answers_too(world: dict[str, Any]) -> None:
         name, other = answers
         assert name != other
         assert say(sim, f"<answer>{(name, other)[number]}</answer>") == [1.0]
-
-
-def files(folder: Path, passages: list[str], questions: list[dict[str, Any]]) -> dict[str, Any]:
-    """The keywords of a world of files; passages have their places as ids."""
-    rows = [{"id": number, "text": text} for number, text in enumerate(passages)]
-    for name, table in (("passages", rows), ("questions", questions)):
-        (folder / name).write_text("\n".join(map(json.dumps, table)))
-    return {"world": str(folder / "passages"), "questions": str(folder / "questions")}
-
-
-def test_questions_of_files_that_no_turn_can_answer_are_counted_and_left_out(tmp_path: Path) -> None:
-    """Their answer is too long, or they need too much; answers that are left out are counted, too."""
-    questions = [
-        {"question": "What do dogs have?", "answer": "machine " * 17, "gold": [0]},
-        {"question": "Who knows all?", "answer": "cats", "gold": [0, 1, 2, 3, 4]},
-        {"question": "What machine do dogs have?", "answer": ["X-ray", "x-RAY", "an x-ray " * 17], "gold": [0]},
-    ]
-    world = files(tmp_path, ["Dogs have an x-ray machine.", *(f"Cat {k} sleeps." for k in range(4))], questions)
-    told = (
-        "2 of 3 questions of split='train' are not asked: 1 have no right answer of at most 16 words, 1 need more than "
-        "4 passages, 1 have right answers of more than 16 words, or more than 4, which do not count"
-    )
-    with pytest.warns(UserWarning, match=told):
-        sim = batch(**world)
-    assert texts_of(sim).questions == ("What machine do dogs have?",)
-    for answer, pay in (("an x-ray", 1.0), ("xray", 1.0), ("x ray", 0.0)):
-        sim.reset(seed=7)
-        assert say(sim, f"<answer>{answer}</answer>") == [pay]
-    with pytest.raises(FileError, match=told):
-        batch(**world, strict=True)
-
-
-def test_questions_whose_passage_is_hard_to_find_are_asked(tmp_path: Path) -> None:
-    """Where many passages begin alike, the oracle searches for rare words; where all are equal, it answers at last."""
-    alike, equal = [f"{'Of cats and dogs ' * 5} number{k}." for k in range(6)], ["Birds sing."] * 5
-    questions = [{"question": f"What of {k}?", "answer": f"No. {k}", "gold": [k]} for k in (5, 10)]
-    sim = batch(8, **files(tmp_path, [*alike, *equal], questions), opponents={"agent": "oracle"})
-    assert (play(sim) == 1).all()
-    assert set(zip(sim.states["number"].tolist(), sim.info["hops_found"].tolist(), strict=True)) == {(0, 1), (1, 0)}
-
-
-def view_of(sim: Any, lane: int) -> Any:
-    return AgentIO(sim, (0,)).agent_view(lane)
 
 
 @long_without_the_compiler
@@ -529,24 +442,6 @@ def test_what_passages_say_is_no_turn() -> None:
     assert decode("<answer>!</answer>")[:3].tolist() == [ANSWER, FIRST_WORD, 0]
 
 
-def test_a_question_is_read_without_the_record_of_the_match(tmp_path: Path) -> None:
-    """As players have none: by its words, or, where two questions begin with the same 24 words, these."""
-    questions = [
-        {"question": f"Which {word} is it?", "answer": "none"}
-        for word in ("bird", "cat", "x " * 25 + "a", "x " * 25 + "b")
-    ]
-    for sim in (batch(16, world="fixed", passages=600), batch(16, **files(tmp_path, ["Nothing."], questions))):
-        for lane in range(16):
-            view = view_of(sim, lane)
-            text, question = codec_of(sim).encode(view), codec_of(sim).info(view)["question"]
-            assert question in text
-            if "x x" in question:
-                question = f"Which{' x' * 23}?"
-            told = codec_of(sim).encode(replace(view, record=None))
-            assert f"Question: {question}\n" in told
-            assert codec_of(sim).info(replace(view, record=None)) == {"question": question, "answers": [], "path": []}
-
-
 def test_each_observation_is_what_is_new() -> None:
     """The prompt, passages with titles, a refusal, nothing after the end."""
     env = registry.make_env("palaestra/SearchQA-Custom-v1", split=None, max_turns=5)
@@ -599,93 +494,3 @@ def test_prompts() -> None:
 def test_a_template_is_filled_in_as_python_does(prompt: str) -> None:
     seen, told = registry.make_env("palaestra/SearchQA-2Hop-v1", form="text", prompt=prompt).reset(seed=0)
     assert seen == prompt.format(question=told["question"], turns=4)
-
-
-# -- choices -----------------------------------------------------------------------------------------------------------
-
-
-def alternatives(sim: Any) -> int:
-    return sim.game.roles[0].action[0].n
-
-
-def test_choices_are_sized_to_the_world() -> None:
-    """K entities, R relations: 1 + K R + K alternatives, two more where agents judge."""
-    small = make_batch("palaestra/SearchQA-2Hop-v1", entities=9, relations=2)
-    assert alternatives(small) == 1 + 9 * 2 + 9
-    judge = make_batch("palaestra/SearchQA-Judge-v1")
-    assert alternatives(judge) == 1 + 16 * 4 + 16 + 2
-
-
-def test_a_search_may_be_judged_once_as_a_choice() -> None:
-    """The last two choices are no and yes; the oracle says yes."""
-    sim = batch(id="palaestra/SearchQA-Judge-v1", form="structured", opponents={"agent": "oracle"})
-    allowed, pays = [], []
-    for _ in range(3):
-        mask = AgentIO(sim, (0,)).action_masks()
-        allowed.append(mask.reshape(-1)[-2:].tolist())
-        sim.step()
-        pays.append(float(sim.rewards[0, 0]))
-    assert allowed == [[0, 0], [1, 1], [0, 0]]
-    assert pays == [0, 0, 0]
-    assert play(sim).item() == pytest.approx(1.6)
-
-
-def test_what_was_found_is_known() -> None:
-    """``known`` has what the passages said, in full or as doubtful; the mask has what was mentioned."""
-    env = registry.make_env("palaestra/SearchQA-2Hop-v1", observation="dict", stale=0.8, relations=5, compiled=False)
-    kinds = set()
-    for seed in range(10):
-        seen, info = env.reset(seed=seed)
-        assert seen["present"].sum() == 1
-        assert info["action_mask"].sum() == 1 + 5 + 1
-        relation = int(seen["asked"][0].argmax())
-        seen, _, _, _, info = env.step(1 + relation)
-        s = env.sim.states[0]
-        mentioned, told = s["mentioned"][: s["mentions"]].tolist(), np.zeros_like(seen["known"])
-        for passage in s["shown"][s["shown"] >= 0]:
-            subject, thing = mentioned.index(s["subject"][passage]), mentioned.index(s["objects"][passage, 0])
-            value = 1.0 if fresh_world.SAYS_OF[s["template"][passage]] < 2 else 0.5
-            place = (subject, s["relation"][passage], thing)
-            told[place] = max(told[place], value)
-            kinds.add(value)
-        assert np.array_equal(seen["known"], told)
-        assert seen["present"].sum() == len(mentioned) == len(set(mentioned))
-        entities = sum(thing >= 0 for thing in mentioned)
-        assert info["action_mask"].sum() == 1 + 5 * entities + len(mentioned), "years have no relations"
-    assert kinds == {0.5, 1.0}
-
-
-def test_places_in_mind_do_not_tell_which_passage_was_the_first() -> None:
-    """Whoever follows what each search mentions first is right in a part of the matches only."""
-    sim = batch(48, form="structured")
-    lanes, thing = np.arange(48), np.zeros(48, np.int64)
-    for hop in range(2):
-        mentions = sim.states["mentions"].copy()
-        sim.step((1 + 4 * thing + sim.states["relations"][:, hop])[:, None])
-        thing = np.minimum(mentions, sim.states["mentions"] - 1)
-    sim.step((1 + 16 * 4 + thing)[:, None])
-    assert sim.info["exact_match"][lanes].mean() < 0.5
-
-
-def test_years_are_shares_of_the_century() -> None:
-    env = registry.make_env("palaestra/SearchQA-1Hop-v1", observation="dict", relations=5)
-    shown = 0
-    for seed in range(40):
-        seen, info = env.reset(seed=seed)
-        relation = int(seen["asked"][0].argmax())
-        if relation == 4:
-            seen, *_ = env.step(1 + relation)
-            state = env.sim.states[0]
-            year = int(codec_words(state))
-            assert round(float(seen["year"].max()) * 100) + 1899 >= year
-            assert any(round(float(share) * 100) + 1899 == year for share in seen["year"])
-            shown += 1
-            assert info is not None
-    assert shown > 2
-
-
-def codec_words(state: Any) -> str:
-    """The answer of a match in words."""
-    codec = game(form="text").codecs["text"]
-    assert isinstance(codec, TurnCodec)
-    return codec.texts.words[int(state["answers"][0, 0])]

@@ -9,7 +9,7 @@ worked steps and an answer.
 8 - 4 = 4. Factors are 3, 7 and 9, which have an inverse modulo 10: all ten answers are equally probable.
 ``order="left_to_right"`` (`palaestra/MathText-LeftToRight-v0`) works the same chains out one operation after the other:
 3 + 5 = 8, 8 * 7 = 6, 6 - 4 = 2. The prompt says so, but it is a trap for models that have read mathematics: the usual
-answer is wrong there in 0.33 of the questions of train, 0.31 of test and 0.65 of long. It measures obedience.
+answer is wrong there in 0.33 of the questions of train, 0.31 of test and 0.66 of long. It measures obedience.
 ``task="algebra"``: a linear equation with exactly one solution, in fractions: ``3x + 5 = x - 2`` is 2x = -7, x = -7/2.
 
 ``turns="one"``: one turn says all. ``turns="steps"``: a turn is a step or the answer.
