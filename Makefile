@@ -14,8 +14,8 @@ LOWEST := build/lowest
 RAY := build/ray
 # What each compiles beforehand, so that no two processes compile the same kernel: ids and games of tests.
 TEST_IDS := $(addprefix palaestra/,CartPole-v0 TeamMatrix-v0 GridSoccer-v0 TeamPong-v0 TeamTag-v0 UcavTrack-v3) \
-	$(addprefix palaestra/,Skirmish-3m-v0 GraphPursuit-v0 MaHalfCheetah-v0 SearchQA-2Hop-v0 SearchQA-Custom-v0) \
-	$(addprefix palaestra/,MathText-Arith-v0 LLMEnsemble-v0 GridBattle-12-v0 ArenaDuel2v2-v0)
+	$(addprefix palaestra/,Skirmish-3m-v0 GraphPursuit-v0 MaHalfCheetah-v0 SearchQA-2Hop-v1 SearchQA-Custom-v1) \
+	$(addprefix palaestra/,MathText-Arith-v1 LLMEnsemble-v0 GridBattle-12-v0 ArenaDuel2v2-v0)
 TEST_GAMES := palaestra.exact palaestra.replay testing.broken_games:duel testing.broken_games:tug \
 	$(addprefix games.,two_team:game two_team_homogeneous:game size_game:game duel:game orchard:game) \
 	$(addprefix games.,body_game:game body_game:compiled_game)

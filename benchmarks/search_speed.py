@@ -32,8 +32,8 @@ VOCABULARY, RANK_SHIFT = 50_000, 2.7
 ROUNDS = 7
 """Turns of each side."""
 
-FICTIONAL, PASSAGES = "palaestra/SearchQA-Fictional-v0", 10_000
-FRESH, FRESH_SIZE = "palaestra/SearchQA-2Hop-v0", {"entities": 24, "relations": 8}
+FICTIONAL, PASSAGES = "palaestra/SearchQA-Fictional-v1", 10_000
+FRESH, FRESH_SIZE = "palaestra/SearchQA-2Hop-v1", {"entities": 24, "relations": 8}
 MAKING_BAR_S = 1.0
 EPISODES, VECTOR_EPISODES, TEXT_LANES = 500, 8, 256
 """Episodes of one call of a single environment, and of each lane."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from palaestra.adapters.trl import environment
 
-ID, TURNS = "palaestra/SearchQA-2Hop-v0", 4
+ID, TURNS = "palaestra/SearchQA-2Hop-v1", 4
 INSTRUCTIONS = "Search for the facts that you need, then answer by the tool. "
 """The question follows it in the same message."""
 MISSING = "this example needs TRL 1.16 or later, which palaestra does not install: pip install trl"

@@ -93,7 +93,7 @@ class Args:
 
     url: str
     model: str
-    env_id: str = "palaestra/SearchQA-2Hop-v0"
+    env_id: str = "palaestra/SearchQA-2Hop-v1"
     options: tuple[str, ...] = ()
     matches: int = 100
     concurrency: int = 8

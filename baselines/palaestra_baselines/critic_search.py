@@ -13,7 +13,7 @@ Critics: ``model``, a model that is told the right answer and labels a turn by a
 that of ``--critic-model FOLDER``; ``exact``, the environment's own labels; ``noisy:0.2``, these with each one
 wrong with probability 0.2::
 
-    python -m palaestra_baselines.critic_search --env-id palaestra/SearchQA-3Hop-v0 --base noisy
+    python -m palaestra_baselines.critic_search --env-id palaestra/SearchQA-3Hop-v1 --base noisy
 
 The column ``critic_accuracy`` is the share of turns whose label is the environment's.
 """

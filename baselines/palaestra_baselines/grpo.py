@@ -15,7 +15,7 @@ Learning starts from base weights (`palaestra_baselines.common.lm.base`), as a m
 right. The curve has the exact match of the same questions sampled, at temperature 0.5, and greedy::
 
     python -m palaestra_baselines.grpo
-    python -m palaestra_baselines.grpo --env-id palaestra/SearchQA-3Hop-v0 --base noisy
+    python -m palaestra_baselines.grpo --env-id palaestra/SearchQA-3Hop-v1 --base noisy
 
 ``--model FOLDER`` trains a model of Hugging Face on the same matches as text, each lane at its own pace. Its policy
 file plays the model in the folder beside it.
@@ -96,7 +96,7 @@ class Args(RunArgs):
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*RunArgs.MAY_BE_ZERO, "kl", "entropy")
 
-    env_id: str = "palaestra/SearchQA-2Hop-v0"
+    env_id: str = "palaestra/SearchQA-2Hop-v1"
     options: tuple[str, ...] = ()
     base: str = "shortcut"
     model: str = ""

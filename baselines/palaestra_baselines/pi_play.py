@@ -14,9 +14,9 @@ teacher is a moving average of the student: after each iteration its weights mov
 ``dot`` is a prefix that says nothing: what a path teaches beyond it is due to what the path says
 (`palaestra_baselines.common.lm.privileged`)::
 
-    python -m palaestra_baselines.pi_play --env-id palaestra/SearchQA-3Hop-v0 --base early
+    python -m palaestra_baselines.pi_play --env-id palaestra/SearchQA-3Hop-v1 --base early
 
-With ``--questions-by examiner`` questions are made, too, in ``palaestra/Examiner-v0``. A second model, the examiner,
+With ``--questions-by examiner`` questions are made, too, in ``palaestra/Examiner-v1``. A second model, the examiner,
 searches a world and asks; n students answer each question, k of them right. In each of three rounds it learns first, by
 REINFORCE, then the student does::
 
@@ -160,7 +160,7 @@ class Run(grpo.Run):
         if self.refused == MOST_REFUSED:
             raise ValueError(
                 f"all {MOST_REFUSED * args.groups} questions of the last {MOST_REFUSED} iterations were refused, so "
-                "nobody learns: give a --model that can ask (palaestra/Examiner-v0 tells what is refused and why), or "
+                "nobody learns: give a --model that can ask (palaestra/Examiner-v1 tells what is refused and why), or "
                 "--questions-by environment"
             )
         if students is not None:

@@ -27,7 +27,7 @@ from palaestra_baselines.common.lm.losses import entropy, loss_mask
 from palaestra_baselines.common.lm.name_tokens import END, GOOD
 from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, make_batch, measure_all, play
 
-TWO_HOPS = "palaestra/SearchQA-2Hop-v0"
+TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Place:
 
 PLACES = {
     "opd": Place("SearchQA-2Hop, base noisy", TWO_HOPS, "noisy", 8, 30, (0, 5, 10, 15, 20, 25, 30), 3.0),
-    "srft": Place("MathText-Arith, base sums", ARITH, "sums", 16, 60, (0, 10, 20, 30, 40, 50, 60), 1.0),
-    "right": Place("MathText-Arith, base worked", ARITH, "worked", 16, 60, tuple(range(0, 61, 3)), 1.0),
+    "srft": Place("MathText-LeftToRight, base sums", ARITH, "sums", 16, 60, (0, 10, 20, 30, 40, 50, 60), 1.0),
+    "right": Place("MathText-LeftToRight, base worked", ARITH, "worked", 16, 60, tuple(range(0, 61, 3)), 1.0),
 }
 SAMPLED, TOP_16, TOP_4 = "OPD, sampled token", "OPD, K 16", "OPD, K 4"
 APPENDED, NUCLEUS, FULL = "OPD, K 4, sampled appended", "OPD, K 4, top-p 0.9", "OPD, full vocabulary"

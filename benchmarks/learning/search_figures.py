@@ -1,6 +1,6 @@
 """The figure of turn rewards in text search: ``python benchmarks/learn.py search_turns``.
 
-Stable-Baselines3's PPO learns ``palaestra/SearchQA-2Hop-v0`` in the structured form, once paid for the answer alone,
+Stable-Baselines3's PPO learns ``palaestra/SearchQA-2Hop-v1`` in the structured form, once paid for the answer alone,
 once also for each needed passage that is found. Networks, settings, seeds and decisions are the same; both are
 evaluated by the share of right answers to questions that they did not learn from.
 """
@@ -20,7 +20,7 @@ from palaestra import make_batch
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra_baselines.common.run_folder import read_rows, write_csv
 
-ID = "palaestra/SearchQA-2Hop-v0"
+ID = "palaestra/SearchQA-2Hop-v1"
 ARMS = {"answer alone": 0.0, "turn rewards": 0.25}
 SCRIPTS = {"oracle": "script: oracle", "random": "random choices", "closed_book": "script: closed book"}
 """Names of the lines across by script."""

@@ -152,10 +152,13 @@ def row(id: str) -> Row:
     """The row of an id.
 
     Raises:
-        KeyError: No such id; suggests the near one.
+        KeyError: No such id; names the other version of it, or suggests the near one.
     """
     if id in ROWS:
         return ROWS[id]
+    name = id.rpartition("-v")[0]
+    if version := next((other for other in ROWS if other.rpartition("-v")[0] == name), None):
+        raise KeyError(f"palaestra has no environment {id!r}: the version here, with other rules, is {version!r}")
     near = nearest(id, ROWS, 0.4)
     hint = "" if near is None else f" Did you mean {near!r}?"
     raise KeyError(f"palaestra has no environment {id!r}.{hint} `palaestra list` shows all.")

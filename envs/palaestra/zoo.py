@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from palaestra import registry
+from palaestra.console import near
 
 
 def _module(id: str) -> ModuleType:
@@ -36,7 +37,7 @@ def __getattr__(name: str) -> ModuleType:
     for id in registry.ROWS:
         if registry.zoo_name(id) == name:
             return sys.modules.setdefault(f"{__name__}.{name}", _module(id))
-    raise AttributeError(f"palaestra.zoo has no {name!r}; it has {', '.join(__dir__())}")
+    raise AttributeError(f"palaestra.zoo has no {name!r}{near(name, __dir__())}; it has {', '.join(__dir__())}")
 
 
 def __dir__() -> list[str]:

@@ -97,7 +97,7 @@ def textarena(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_gem_knows_every_id_with_a_text_form(gem: Any):
     gem.register()
-    assert set(gem.ENV_REGISTRY) == set(text_ids()) >= {"palaestra/MathText-Arith-v0", "palaestra/SearchQA-2Hop-v0"}
+    assert set(gem.ENV_REGISTRY) == set(text_ids()) >= {"palaestra/MathText-Arith-v1", "palaestra/SearchQA-2Hop-v1"}
 
 
 @pytest.mark.parametrize("id", by_tier(text_ids()))
@@ -119,8 +119,8 @@ def test_libraries_of_language_models_take_every_id_with_a_text_form(id: str, ge
     [
         ({"id": "antigravity:Fly-v0"}, "names a module to import"),
         ({"id": ["antigravity"]}, "names a module to import"),
-        ({"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": "a:b"}}, "retriever names"),
-        ({"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "passages"}}, "world names 'passages'"),
+        ({"id": "palaestra/SearchQA-2Hop-v1", "keywords": {"world": "example", "retriever": "a:b"}}, "retriever names"),
+        ({"id": "palaestra/SearchQA-2Hop-v1", "keywords": {"world": "passages"}}, "world names 'passages'"),
         ({"id": LOOKUP, "keywords": {"turns": "os:system"}}, "turns names 'os:system'"),
         ({"id": LOOKUP, "keywords": ["turns"]}, "not a mapping"),
     ],

@@ -30,7 +30,7 @@ def asked(env: Any, seed: int = SEED) -> tuple[str, dict[str, Any]]:
     """The question, and what the environment knows of it."""
     from palaestra.wrappers.transcript import text_env
 
-    return env.reset(seed=seed, prompt=[]), text_env("palaestra/SearchQA-2Hop-v0").reset(seed=seed)[1]
+    return env.reset(seed=seed, prompt=[]), text_env("palaestra/SearchQA-2Hop-v1").reset(seed=seed)[1]
 
 
 def test_a_rollout_searches_answers_and_is_paid(env):

@@ -22,7 +22,7 @@ from palaestra_baselines.chat_eval import SYSTEM
 from palaestra_baselines.common import chat_endpoint
 from palaestra_baselines.common.chat_endpoint import read_wait
 
-ID, SPOKEN, TUG = "palaestra/SearchQA-2Hop-v0", "chat/Spoken-v0", "chat/Tug-v0"
+ID, SPOKEN, TUG = "palaestra/SearchQA-2Hop-v1", "chat/Spoken-v0", "chat/Tug-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
 palaestra.register(TUG, "testing.broken_games:tug", family="test")
 MATCHES = 5

@@ -13,7 +13,7 @@ from palaestra.game import Family, Preset, presets
 
 pytestmark = pytest.mark.slow
 
-ARITH = "palaestra/MathText-Arith-v0"
+ARITH = "palaestra/MathText-Arith-v1"
 
 
 def test_each_row_of_each_family_is_a_rate_with_its_bar(monkeypatch: pytest.MonkeyPatch):

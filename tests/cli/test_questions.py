@@ -13,7 +13,7 @@ import palaestra
 from palaestra.cli import questions
 from palaestra.games.search.search_services import find_seeds
 
-FRESH, FIXED, EXAMPLE = (f"palaestra/SearchQA-{name}-v0" for name in ("2Hop", "Fictional", "Custom"))
+FRESH, FIXED, EXAMPLE = (f"palaestra/SearchQA-{name}-v1" for name in ("2Hop", "Fictional", "Custom"))
 SMALL = ("--set", "passages=300")
 
 
@@ -130,7 +130,7 @@ def test_a_preset_of_ones_own_is_asked_too(ask, run, refused, tmp_path: Path):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("CartPole",), "palaestra/CartPole-v0 asks no questions: name one of palaestra/SearchQA-2Hop-v0, "),
+        (("CartPole",), "palaestra/CartPole-v0 asks no questions: name one of palaestra/SearchQA-2Hop-v1, "),
         ((FRESH, "--set", "split=test"), "--set split=test: say --split"),
         ((FRESH, "--set", "form=tokens"), "--set form=tokens: this command asks in text"),
         ((FRESH, "--seed", 2**51, "-n", 1), "reach into another split: their sum is at most 2**51"),

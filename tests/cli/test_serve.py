@@ -120,4 +120,4 @@ def test_an_environment_with_a_fixed_world_is_searched_too(serve: Serve) -> None
     _, (found, started) = serve(["SearchQA-Custom"], ("/retrieve", question), ("/reset", {"seed": 0}))
     assert found["result"][0][0]["contents"].startswith('"Milon"\nMilon of Kroton')
     assert started["info"]["question"] in started["observation"]
-    assert serve_command.index_of("palaestra/SearchQA-2Hop-v0", {}) is None
+    assert serve_command.index_of("palaestra/SearchQA-2Hop-v1", {}) is None

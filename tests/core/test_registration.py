@@ -14,7 +14,7 @@ import pytest
 from games import two_team
 from games.play import simulation
 
-from palaestra import registry
+from palaestra import registry, zoo
 from palaestra.core.compile.batch_loop import CALLER
 from palaestra.core.compile.linker import link
 from palaestra.core.faces.gym_env import GameEnv
@@ -37,6 +37,14 @@ def test_registering_again_changes_nothing_and_says_nothing():
     assert gymnasium.registry["palaestra/CartPole-v0"] is before
     if hasattr(pettingzoo, "spec"):
         assert pettingzoo.spec("parallel", "palaestra/CartPole-v0").id == "palaestra/CartPole-v0"
+
+
+def test_the_id_of_another_version_is_refused_with_the_name_of_the_one_that_is_here():
+    for make in (registry.row, registry.make_batch, gymnasium.make):
+        with pytest.raises((KeyError, gymnasium.error.DeprecatedEnv), match="palaestra/UcavPursuit-v2"):
+            make("palaestra/UcavPursuit-v1")
+    with pytest.raises(AttributeError, match="did you mean 'ucav_pursuit_v2'"):
+        _ = zoo.ucav_pursuit_v1
 
 
 @pytest.mark.parametrize("mode", ["sync", "async", "vector_entry_point"])

@@ -10,19 +10,20 @@ import pytest
 from palaestra import make_batch, registry
 from palaestra.games.mathtext import demonstrations, score_answer
 from palaestra.games.mathtext.math_codec import MathCodec, parse
-from palaestra.games.mathtext.math_language import ALGEBRA, ANSWER, ARITH, as_text
+from palaestra.games.mathtext.math_language import ALGEBRA, ANSWER, ARITH, USUAL, as_text
 from palaestra.games.mathtext.score_numbers import read_number
 
 pytestmark = pytest.mark.jitless
 
-ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0"
+ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v1", "palaestra/MathText-Algebra-v0"
+LEFT_ID = "palaestra/MathText-LeftToRight-v0"
 LENGTH = 26
 MOST_MS = 100
 """For a turn of a million characters; most take a millisecond."""
 
 
 def codec(tokens: int = LENGTH, prompt: str = "instructed", task: int = ARITH, in_steps: bool = False) -> MathCodec:
-    return MathCodec(tokens, prompt, task, in_steps)
+    return MathCodec(tokens, prompt, (task, USUAL), in_steps)
 
 
 def read(text: str, tokens: int = LENGTH) -> str:
@@ -197,7 +198,7 @@ def test_the_demonstration_is_right_turn_by_turn(id: str, turns: str):
 def test_first_comes_the_prompt_then_what_the_turn_was():
     env = gymnasium.make(ARITH_ID, form="text", turns="steps", compiled=False, max_turns=9)
     prompt, info = env.reset(seed=0)
-    assert prompt.startswith("Calculate from left to right")
+    assert prompt.startswith("Calculate modulo 10, products first")
     assert prompt.endswith(f"you have 9 turns. Last say the answer alone, a number, between <answer> and </answer>.\n\nQuestion: {info['question']}\n")  # fmt: skip  # noqa: E501
     assert env.step("hm")[0].startswith("\nThis turn said nothing")
     assert env.step("1 + 1 = 2")[0] == "\n7 turns left.\n"
@@ -223,7 +224,8 @@ def test_a_prompt_may_be_a_template(prompt: str, text: str):
 def test_the_task_is_explained():
     asked = {task: gymnasium.make(id, form="text", compiled=False).reset(seed=0)[0] for task, id in
              ((ARITH, ARITH_ID), (ALGEBRA, ALGEBRA_ID))}  # fmt: skip
-    assert "modulo 10" in asked[ARITH]
+    assert "products first" in asked[ARITH]
+    assert "from left to right, one" in gymnasium.make(LEFT_ID, form="text", compiled=False).reset(seed=0)[0]
     assert "Solve the equation for x" in asked[ALGEBRA]
 
 

@@ -14,11 +14,12 @@ from palaestra import make_batch
 from palaestra.games.mathtext.math_language import as_text
 
 MANY, SOME = 2048, 64
+IDS = {"arith": "palaestra/MathText-Arith-v1", "algebra": "palaestra/MathText-Algebra-v0"}
 
 
 def batch(task: str, lanes: int, seed: int = 7, **keywords: Any) -> Any:
     """Few lanes are played as plain Python, which compiles nothing."""
-    sim = make_batch(f"palaestra/MathText-{task.title()}-v0", lanes, compiled=lanes > SOME, **keywords)
+    sim = make_batch(IDS[task], lanes, compiled=lanes > SOME, **keywords)
     sim.reset(seed=seed)
     return sim
 
@@ -40,23 +41,32 @@ def solutions(sim: Any) -> list[tuple[list[str], str]]:
     return solved
 
 
-def worked(question: str) -> tuple[list[str], str]:
-    """Steps and answer of a chain, by Python's integers."""
-    first, *rest = re.findall(r"\d+|[-+*]", question)
-    value, steps = int(first), []
-    for sign, number in zip(rest[::2], map(int, rest[1::2]), strict=True):
-        result = {"+": value + number, "-": value - number, "*": value * number}[sign] % 10
-        steps.append(f"{value} {sign} {number} = {result}")
-        value = result
-    return steps, str(value)
+def worked(question: str, order: str = "usual") -> tuple[list[str], str]:
+    """Steps and answer of a chain, by Python's integers: the first product, or else the first operation, comes next."""
+    tokens, steps = re.findall(r"\d+|[-+*]", question), []
+    while len(tokens) > 1:
+        at = tokens.index("*") if order == "usual" and "*" in tokens else 1
+        first, sign, second = tokens[at - 1 : at + 2]
+        result = {"+": int(first) + int(second), "-": int(first) - int(second), "*": int(first) * int(second)}[
+            sign
+        ] % 10
+        steps.append(f"{first} {sign} {second} = {result}")
+        tokens[at - 1 : at + 2] = [str(result)]
+    return steps, tokens[0]
 
 
+@pytest.mark.parametrize("order", ["usual", "left_to_right"])
 @pytest.mark.parametrize(("split", "lanes"), [("train", MANY), ("long", SOME)])
-def test_a_chain_is_worked_out_from_left_to_right_modulo_10(split: str, lanes: int):
-    sim = batch("arith", lanes, split=split)
-    assert solutions(sim) == [worked(question) for question in questions(sim)]
+def test_a_chain_is_worked_out_modulo_10_in_its_order(split: str, lanes: int, order: str):
+    sim = batch("arith", lanes, split=split, order=order)
+    assert solutions(sim) == [worked(question, order) for question in questions(sim)]
     assert sim.states["numerator"].tolist() == [int(answer) for _, answer in solutions(sim)]
     assert (sim.states["denominator"] == 1).all()
+
+
+def test_the_usual_answer_of_a_chain_is_that_of_python():
+    sim = batch("arith", SOME, split="long")
+    assert sim.states["numerator"].tolist() == [eval(question) % 10 for question in questions(sim)]
 
 
 def test_answers_operations_and_numbers_of_chains_are_uniform():

@@ -12,7 +12,7 @@ from palaestra.drawing.colors import BACKGROUND
 from palaestra.games.mathtext.math_language import SOLUTION_TOKENS
 from palaestra.games.mathtext.math_render import DONE, LOWER, MARGIN, MIDDLE, RIGHT, UPPER, WRONG, steps_of
 
-ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v0", "palaestra/MathText-Algebra-v0"
+ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v1", "palaestra/MathText-Algebra-v0"
 
 
 def count_of(sim: Any, color: tuple[int, ...], left: int = 0, right: int = 720) -> int:

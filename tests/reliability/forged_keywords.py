@@ -145,13 +145,13 @@ def replays(honest: Path) -> Iterator[Forgery]:
         header = {"id": id, "keywords": keywords}
         yield _replay(honest, f"{place} {name}", value, header, _verified)
     for name, value in itertools.product(FOREIGN_NAMES, (TEXTS[0], TEXTS[8], WITHIN[0], WITHIN[2], {}, 10**9)):
-        header = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", name: value}}
+        header = {"id": "palaestra/SearchQA-2Hop-v1", "keywords": {"world": "example", name: value}}
         yield _replay(honest, f"a keyword of no factory {name!r}", value, header, _verified)
     entries = ("id", "players", "outside", "engine", "rules", "autoreset_mode", "palaestra", "teams")
     for name, value in itertools.product(entries, (*TEXTS, *WITHIN)):
         yield _replay(honest, f"the header's {name}", value, {name: value}, _verified)
     for way, value in itertools.product(("--verify", "--html", "--json", "--csv", "--gif"), (*TEXTS, *WITHIN)):
-        header = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": value}}
+        header = {"id": "palaestra/SearchQA-2Hop-v1", "keywords": {"world": "example", "retriever": value}}
         yield _replay(honest, f"palaestra replay {way}", value, header, _by_command(way))
 
 
@@ -202,7 +202,7 @@ def pools(honest: Path) -> Iterator[Forgery]:
             entries = {"id": id, "team": None, "keywords": {}, **keywords}
             yield _pool(f"{place} {name} as an entry", value, entries, _pool_loaded)
     for value in (*TEXTS, *WITHIN):
-        league = {"id": "palaestra/SearchQA-2Hop-v0", "keywords": {"world": "example", "retriever": value}}
+        league = {"id": "palaestra/SearchQA-2Hop-v1", "keywords": {"world": "example", "retriever": value}}
         yield _pool("palaestra eval --b league.json", value, league, _pool_evaluated)
     for name, value in itertools.product(("id", "team", "draw", "room", "members"), (*TEXTS, *WITHIN)):
         entry = [{"file": value, "matches": 0, "points": 0}] if name == "members" else value

@@ -28,9 +28,9 @@ WORDS: list[tuple[str, dict[str, Any]]] = [
     ("TeamTag-v0", {"actions": "continuous", "rules": "mpe", "max_cycles": 30}),
     ("UcavDogfight-v2", {"commands": "macro", "airframe": "f16-jsbsim", "planet": "wgs84"}),
     ("UcavDogfight-v2", {"commands": "macro", "inner_loop": "pid"}),
-    ("SearchQA-2Hop-v0", {"form": "text", "prompt": "Use <search> a/b.c </search>: {question}", "hops": [1, 3]}),
-    ("SearchQA-2Hop-v0", {"world": "example", "retriever": "bm25"}),
-    ("MathText-Arith-v0", {"form": "text", "prompt": "module:function {question}", "turns": "steps"}),
+    ("SearchQA-2Hop-v1", {"form": "text", "prompt": "Use <search> a/b.c </search>: {question}", "hops": [1, 3]}),
+    ("SearchQA-2Hop-v1", {"world": "example", "retriever": "bm25"}),
+    ("MathText-Arith-v1", {"form": "text", "prompt": "module:function {question}", "turns": "steps"}),
     ("LLMEnsemble-v0", {"skill": [[0.5, 0.25], [0.25, 0.5]], "mixture": [1, 3]}),
 ]
 """Keywords as in the guides and pages."""

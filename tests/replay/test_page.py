@@ -295,7 +295,7 @@ def test_deaths_and_forbidden_options_are_told():
 
 
 def test_a_game_of_texts_shows_what_agents_read():
-    header, blocks = read(make_page(record("palaestra/SearchQA-2Hop-v0", {"agent": "oracle"}, seed=1, form="text")))
+    header, blocks = read(make_page(record("palaestra/SearchQA-2Hop-v1", {"agent": "oracle"}, seed=1, form="text")))
     texts = [header["strings"][number - 1] for number in blocks["texts"][:, 0].tolist() if number]
     assert "Question:" in texts[0]
     assert "<information>" in texts[1]

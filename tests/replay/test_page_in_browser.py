@@ -478,7 +478,7 @@ def test_a_page_within_the_frame_of_a_notebook_is_played(browser: Chromium, writ
 
 
 def test_a_game_of_texts_shows_what_agents_read(browser: Chromium, tmp_path: Path):
-    replay = record("palaestra/SearchQA-2Hop-v0", {"agent": "oracle"}, seed=1, form="text")
+    replay = record("palaestra/SearchQA-2Hop-v1", {"agent": "oracle"}, seed=1, form="text")
     to_html(replay, tmp_path / "match.html")
     assert browser.open(tmp_path / "match.html") == ""
     page = Page(browser)

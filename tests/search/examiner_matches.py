@@ -11,7 +11,7 @@ from palaestra.games.search.examiner_turns import EXAMINER, STUDENT
 from palaestra.games.search.language import RELATIONS
 from palaestra.games.search.turn_codec import name_of
 
-ID = "palaestra/Examiner-v0"
+ID = "palaestra/Examiner-v1"
 ROLES = ("examiner", "student")
 NOTHING_SAID = np.zeros(17, np.int64)
 

@@ -23,7 +23,7 @@ from palaestra.testing import check
 
 pytestmark = pytest.mark.check
 
-ID = "palaestra/SearchQA-Fictional-v0"
+ID = "palaestra/SearchQA-Fictional-v1"
 SIZE = 32
 TEXTS = ["the cat sat", "a dog barks", "the cat sat", "birds sing", ""]
 
@@ -238,7 +238,7 @@ def test_the_oracle_is_right(judge: bool):
 
 
 def test_real_text_is_searched_too():
-    env = gymnasium.make("palaestra/SearchQA-Custom-v0", retriever=KEYWORDS["retriever"])
+    env = gymnasium.make("palaestra/SearchQA-Custom-v1", retriever=KEYWORDS["retriever"])
     _, info = env.reset(seed=0)
     assert "<information>Doc 1" in env.step(f"<search>{info['question']}</search>")[0]
 

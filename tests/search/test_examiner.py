@@ -48,7 +48,7 @@ pytestmark = pytest.mark.jitless
 
 
 def test_the_world_is_that_of_search_qa() -> None:
-    sim, qa = exam(8), make_batch("palaestra/SearchQA-2Hop-v0", 8, form="tokens", compiled=False)
+    sim, qa = exam(8), make_batch("palaestra/SearchQA-2Hop-v1", 8, form="tokens", compiled=False)
     qa.reset(seed=7)
     for field in ("name_words", "fact", "subject", "relation", "template", "objects"):
         assert np.array_equal(sim.states[field], qa.states[field]), field

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.jitless
 def test_the_student_plays_search_qa() -> None:
     """From the same world and question both show and pay the same, turn by turn."""
     sim = asked(2, turn_reward=0.125, malformed_cost=0.25, partial_credit=0.5)
-    qa = make_batch("palaestra/SearchQA-2Hop-v0", 1, form="tokens", compiled=False, autoreset_mode="off")
+    qa = make_batch("palaestra/SearchQA-2Hop-v1", 1, form="tokens", compiled=False, autoreset_mode="off")
     qa.reset(seed=7)
     qa.set_parameters(turn_reward=0.125, malformed_cost=0.25, partial_credit=0.5)
     for field, *_ in SEARCH_QA_STATE:
@@ -48,7 +48,7 @@ def test_the_student_plays_search_qa() -> None:
         qa.step(action[None, None])
         assert pays[STUDENT] == qa.rewards[0, 0]
         ours, theirs = row(sim, STUDENT), AgentIO(qa, (0,)).agent_view(0).row
-        for field in ("passages", "documents", "number", "verb", "turns_left", "words_left"):
+        for field in ("passages", "documents", "verb", "turns_left", "words_left"):
             assert np.array_equal(ours[field], theirs[field]), (turn, field)
         for field in ("exact_match", "f1", "hops_found", "turn_label", "malformed"):
             assert sim.info[field][0] == qa.info[field][0], (turn, field)

@@ -1,5 +1,6 @@
 """Keywords of SearchQA that cannot be, or mean nothing where they stand, are refused by name."""
 
+import inspect
 import re
 from typing import Any
 
@@ -17,7 +18,11 @@ LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1
     [
         ({"relations": 1}, "relations=2"),
         ({"world": "nowhere.jsonl"}, "nowhere.jsonl"),
-        ({"world": "stdlib", "form": "structured"}, "structured"),
+        ({"world": "example", "form": "structured"}, "structured"),
+        ({"world": "stdlib"}, "world='stdlib': give 'fresh', 'fixed', 'example', or a file of passages"),
+        ({"split_by": "first_entity"}, "split_by='first_entity' means nothing with world='fresh'"),
+        ({"strict": True}, "strict=True means nothing with world='fresh'"),
+        ({"form": "text", "prompt": "{question:>1000}" * 2000}, "with the longest question it has 3024000 characters"),
         ({"judge": (1, 2)}, "judge"),
         ({"form": "text", "prompt": "hello"}, "prompt"),
         ({"form": "text", "prompt": "{question:>999999999}"}, "give a width of up to 1000"),
@@ -30,7 +35,7 @@ LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1
         ),
         ({"world": "fixed", "relations": 4}, "relations=4 means nothing"),
         ({"split": "test"}, "split='test' means nothing"),
-        ({"world": "stdlib", "hops": 3}, "hops=3 means nothing"),
+        ({"world": "example", "hops": 3}, "hops=3 means nothing"),
         ({"compare": True, "hops": 3}, "hops=3 means nothing"),
         ({"prompt": "plain"}, "prompt='plain' means nothing"),
     ],
@@ -40,8 +45,12 @@ def test_wrong_keywords_are_refused(keywords: dict[str, Any], words: str) -> Non
         game(**keywords)
 
 
-def test_rows_of_two_worlds_can_be_mixed():
-    """A table of the questions of both has None where the rows of one have no value."""
-    alone = registry.make_game("palaestra/SearchQA-2Hop-v0", form="text")[0]
-    mixed = registry.make_game("palaestra/SearchQA-2Hop-v0", form="text", split=None, hops=None, world=None)[0]
-    assert rules_digest(mixed) == rules_digest(alone)
+@pytest.mark.parametrize("id", ["SearchQA-2Hop-v1", "SearchQA-Noisy-v1", "Examiner-v1", "MathText-Arith-v1"])
+def test_rows_of_two_worlds_can_be_mixed(id: str):
+    """A table of the questions of both has None where the rows of one have no value, whatever the keyword."""
+    game, _ = registry.make_game(f"palaestra/{id}", form="text")
+    factory = registry.factories.load(registry.row(f"palaestra/{id}").factory)
+    names = {*inspect.signature(factory).parameters, *(p.name for p in game.parameters)} - {"form"}
+    mixed, parameters = registry.make_game(f"palaestra/{id}", form="text", **dict.fromkeys(names))
+    assert (rules_digest(mixed), parameters) == (rules_digest(game), {})
+    assert registry.refused_keyword(f"palaestra/{id}", dict.fromkeys(names)) is None

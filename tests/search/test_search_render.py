@@ -29,7 +29,7 @@ from palaestra.games.search.search_render import (
 )
 from palaestra.games.search.turns import ANSWER, NONE, SEARCH
 
-ID = "palaestra/SearchQA-2Hop-v0"
+ID = "palaestra/SearchQA-2Hop-v1"
 LONG = "a description without an end " * 60
 
 
@@ -171,7 +171,7 @@ def test_words_of_turns_are_those_that_were_written(match: Callable[..., Any], w
 
 
 def test_a_match_of_files_tells_titles_and_the_words_that_were_written(match: Callable[..., Any]):
-    sim = match(1, "palaestra/SearchQA-Custom-v0")
+    sim = match(1, "palaestra/SearchQA-Custom-v1")
     title = facts_of(sim)[0][1][0]
     assert any(line.startswith(f"last turn: search {title.lower()} ") for line in texts(sim))
     assert any(line.startswith(f"* {title}: ") for line in after(sim, "passages of the last search:"))
@@ -181,7 +181,7 @@ def test_a_needed_passage_without_a_title_is_told_by_its_text(match: Callable[..
     (tmp_path / "passages.jsonl").write_text('{"id": "0", "text": "Cats sleep."}\n{"id": "1", "text": "Dogs bark."}')
     (tmp_path / "questions.jsonl").write_text('{"question": "Who barks?", "answer": "dogs", "gold": ["1"]}')
     files = {name: str(tmp_path / f"{name}.jsonl") for name in ("passages", "questions")}
-    sim = match(0, "palaestra/SearchQA-Custom-v0", world=files["passages"], questions=files["questions"])
+    sim = match(0, "palaestra/SearchQA-Custom-v1", world=files["passages"], questions=files["questions"])
     assert after(sim, "path:") == ["- Dogs bark."]
 
 
@@ -203,7 +203,7 @@ def test_comparisons_tell_both_facts(match: Callable[..., Any], seed: int):
 
 
 def test_texts_of_files_are_cut_to_a_few_short_lines(match: Callable[..., Any], long_files: dict[str, str]):
-    sim = match(1, "palaestra/SearchQA-Custom-v0", **long_files)
+    sim = match(1, "palaestra/SearchQA-Custom-v1", **long_files)
     assert len(texts(sim)) <= 15
     assert max(map(len, texts(sim))) == 120
     assert texts(sim)[0].endswith("...")
@@ -214,7 +214,7 @@ def test_texts_of_files_are_cut_to_a_few_short_lines(match: Callable[..., Any], 
 
 @pytest.mark.parametrize("id", ["2Hop", "Compare"])
 def test_what_is_found_becomes_blue(match: Callable[..., Any], id: str):
-    path, sim, blues = PANELS[0], match(0, f"palaestra/SearchQA-{id}-v0"), []
+    path, sim, blues = PANELS[0], match(0, f"palaestra/SearchQA-{id}-v1"), []
     heading = (path[2] - 100, path[1], path[2], path[1] + 30)
     for found in range(3):
         sim.states["seen"][0, :found] = 1
@@ -265,12 +265,12 @@ def test_nothing_is_drawn_outside_of_its_panel(
     match: Callable[..., Any], id: str, turns: int, keywords: dict[str, int]
 ):
     for seed in range(2):
-        check_margins(match(turns, f"palaestra/SearchQA-{id}-v0", seed=seed, **keywords).render())
+        check_margins(match(turns, f"palaestra/SearchQA-{id}-v1", seed=seed, **keywords).render())
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5])
 def test_texts_that_are_too_long_are_cut(match: Callable[..., Any], long_files: dict[str, str], turns: int):
-    check_margins(match(turns, "palaestra/SearchQA-Custom-v0", max_turns=8, **long_files).render())
+    check_margins(match(turns, "palaestra/SearchQA-Custom-v1", max_turns=8, **long_files).render())
 
 
 def check_margins(image: np.ndarray) -> None:
@@ -299,7 +299,7 @@ def test_a_copy_of_the_game_by_value_is_told_too(match: Callable[..., Any]):
 
 
 def test_a_judgement_and_an_answer_without_passages_are_drawn(match: Callable[..., Any]):
-    sim = match(2, "palaestra/SearchQA-Judge-v0")
+    sim = match(2, "palaestra/SearchQA-Judge-v1")
     assert "last turn: judge yes" in texts(sim)
     still = sim.render()
     sim.states["shown"], sim.states["last_verb"] = -1, ANSWER

@@ -14,8 +14,8 @@ from palaestra.games.search.language import KINDS, YEAR, YEARS
 pytestmark = pytest.mark.slow
 
 IDS = [id for id in registry.ROWS if "SearchQA" in id]
-FILES = ("palaestra/SearchQA-Docs-v0", "palaestra/SearchQA-Custom-v0")
-FICTIONAL, NOISY = (f"palaestra/SearchQA-{name}-v0" for name in ("Fictional", "Noisy"))
+FILES = ("palaestra/SearchQA-Custom-v1",)
+FICTIONAL, NOISY = (f"palaestra/SearchQA-{name}-v1" for name in ("Fictional", "Noisy"))
 SEEDS, LANES = 1000, 250
 READ_S = 0.02
 """CPU time for reading one turn of a megabyte."""

@@ -16,7 +16,7 @@ from palaestra.games.search.search_qa import game
 
 pytestmark = pytest.mark.peers
 
-ID = "palaestra/SearchQA-2Hop-v0"
+ID = "palaestra/SearchQA-2Hop-v1"
 LANES, EPISODES, MOST_TURNS, MOST_TOKENS, CONTEXT = 32, 64, 4, 24, 192
 TAGS = ("<search>", "</search>", "<answer>", "</answer>")
 TURN = re.compile(r"<(search|answer)>(.*?)</\1>", re.DOTALL)

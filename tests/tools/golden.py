@@ -136,7 +136,7 @@ def compare_rules(id: str, folder: Path = FOLDER) -> None:
     Raises:
         CheckError: It is another; the message gives the command that records it.
         Skipped: It is another, of a per-platform id on a platform without a recorded hash: its data may be the
-            platform's, such as the documentation of Python's standard library.
+            platform's.
     """
     game, hashes = registry.make_game(id)[0], read_hashes(folder)
     recorded, found = hashes["rules"].get(id), rules_digest(game)

@@ -20,7 +20,7 @@ from palaestra.game import Game
 from palaestra.wrappers import SelfPlayPool, pool
 
 MELEE = "pool/Melee-v0"
-SEARCH = "palaestra/SearchQA-2Hop-v0"
+SEARCH = "palaestra/SearchQA-2Hop-v1"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 
 

@@ -5,8 +5,8 @@ Example::
     import gem, palaestra.adapters.gem
 
     palaestra.adapters.gem.register()
-    env = gem.make("palaestra/SearchQA-2Hop-v0")
-    envs = gem.make_vec(["palaestra/SearchQA-2Hop-v0"] * 8, seed=1)
+    env = gem.make("palaestra/SearchQA-2Hop-v1")
+    envs = gem.make_vec(["palaestra/SearchQA-2Hop-v1"] * 8, seed=1)
 """
 
 # pyright: reportMissingImports=false

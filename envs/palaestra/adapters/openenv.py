@@ -1,6 +1,6 @@
 """Text environments in OpenEnv.
 
-For its server: ``create_app(partial(TextEnvironment, "palaestra/SearchQA-2Hop-v0"), TextAction, TextObservation)``.
+For its server: ``create_app(partial(TextEnvironment, "palaestra/SearchQA-2Hop-v1"), TextAction, TextObservation)``.
 """
 
 # pyright: reportMissingImports=false

@@ -1,7 +1,7 @@
 """Text environments in SkyRL-gym.
 
     skyrl_gym.register("palaestra", "palaestra.adapters.skyrl:TextEnv")
-    env = skyrl_gym.make("palaestra", extras={"id": "palaestra/SearchQA-2Hop-v0", "seed": 7})
+    env = skyrl_gym.make("palaestra", extras={"id": "palaestra/SearchQA-2Hop-v1", "seed": 7})
 
 A row of a SkyRL dataset names its episode by ``id``, ``seed`` and, if needed, ``keywords``. Its prompt holds at most a
 system message: the environment's own prompt comes after it.
@@ -43,7 +43,7 @@ class TextEnv(BaseTextEnv):
         super().__init__()
         extras = extras or {}
         if "id" not in extras:
-            raise ValueError('extras has no "id": name an environment, such as "palaestra/SearchQA-2Hop-v0"')
+            raise ValueError('extras has no "id": name an environment, such as "palaestra/SearchQA-2Hop-v1"')
         id, keywords = extras["id"], extras.get("keywords") or {}
         if not dict(env_config or {}).get("trust_paths", False):
             imports = not isinstance(id, str) or ":" in id  # Gymnasium takes "module:Name-v0"

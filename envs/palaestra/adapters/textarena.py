@@ -1,6 +1,6 @@
 """Text environments in TextArena, as games of one player.
 
-    textarena.register("SearchQA", "palaestra.adapters.textarena:TextEnv", game_id="palaestra/SearchQA-2Hop-v0")
+    textarena.register("SearchQA", "palaestra.adapters.textarena:TextEnv", game_id="palaestra/SearchQA-2Hop-v1")
     env = textarena.make("SearchQA")
 
 What the environment says are messages of the game, and actions are messages of the player, as in TextArena's own games.

@@ -1,6 +1,6 @@
 """Search environments in TRL's GRPOTrainer, as tools.
 
-    GRPOTrainer(model, train_dataset=rows, environment_factory=environment("palaestra/SearchQA-2Hop-v0"), ...)
+    GRPOTrainer(model, train_dataset=rows, environment_factory=environment("palaestra/SearchQA-2Hop-v1"), ...)
 
 Rows have a ``seed``, so that all rollouts of a row answer one question, and a ``prompt``: messages, to the last of
 which the question is appended, such as ``[{"role": "user", "content": ""}]``.

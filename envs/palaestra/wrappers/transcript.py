@@ -3,8 +3,8 @@
 An Env with ``Text`` spaces observes the prompt first and after each action only what is new. A language model reads all
 of it::
 
-    env = Transcript(gymnasium.make("palaestra/SearchQA-2Hop-v0", form="text"))
-    env = Messages(gymnasium.make("palaestra/SearchQA-2Hop-v0", form="text"), system="Answer by searching.")
+    env = Transcript(gymnasium.make("palaestra/SearchQA-2Hop-v1", form="text"))
+    env = Messages(gymnasium.make("palaestra/SearchQA-2Hop-v1", form="text"), system="Answer by searching.")
 
 `text_env` makes the environments of `palaestra.adapters` for libraries of language models.
 """
@@ -129,7 +129,7 @@ def text_spaces(env: gymnasium.Env) -> tuple[spaces.Text, spaces.Text]:
     if not isinstance(seen, spaces.Text) or not isinstance(done, spaces.Text):
         raise TypeError(
             f"{env} observes {seen} and takes actions of {done}: both must be Text, as those of "
-            'gymnasium.make("palaestra/SearchQA-2Hop-v0", form="text")'
+            'gymnasium.make("palaestra/SearchQA-2Hop-v1", form="text")'
         )
     return seen, done
 

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.check
 QUESTIONS, STUDENTS = 6, 4
 SEEDS = np.arange(QUESTIONS, dtype=np.uint64)
 SMALL: dict[str, Any] = {
-    "env_id": "palaestra/SearchQA-3Hop-v0",
+    "env_id": "palaestra/SearchQA-3Hop-v1",
     "base": "noisy",
     "questions_by": "examiner",
     "examiner_iterations": 1,

@@ -32,7 +32,7 @@ from palaestra_baselines.common.lm.rollouts import Rollout, make_batch, measure_
 from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy
 
-TWO_HOPS = "palaestra/SearchQA-2Hop-v0"
+TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
 SMALL: dict[str, Any] = {
     "total_steps": 40,
     "evaluations": 2,
@@ -208,12 +208,12 @@ def test_a_base_may_be_a_file_and_one_of_another_method_is_refused(tmp_path: Pat
 
 
 def test_a_file_plays_tokens_and_text_as_the_model_does():
-    sim, tokens = make_batch("palaestra/SearchQA-3Hop-v0", 32)
+    sim, tokens = make_batch("palaestra/SearchQA-3Hop-v1", 32)
     seeds = (np.uint64(5 << 32) + np.arange(32)).astype(np.uint64)
     played = play(load_base("early"), sim, tokens, seeds, torch.Generator(), temperature=0.0)
     assert 0.1 < played.exact_match.mean() < 0.7
     for form in ("tokens", "text"):
-        table = evaluate("palaestra/SearchQA-3Hop-v0", base_file("early"), matches=32, seed=5, num_envs=7, form=form)
+        table = evaluate("palaestra/SearchQA-3Hop-v1", base_file("early"), matches=32, seed=5, num_envs=7, form=form)
         order = np.argsort(table.results["seed"])
         np.testing.assert_array_equal(table.results["return_a"][order], played.exact_match.numpy())
         np.testing.assert_array_equal(table.results["steps"][order], played.turns.numpy())

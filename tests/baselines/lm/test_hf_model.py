@@ -35,7 +35,7 @@ from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, WIDTH, TinyM
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
-ID = "palaestra/SearchQA-2Hop-v0"
+ID = "palaestra/SearchQA-2Hop-v1"
 TAGS = ["<search>", "</search>", "<answer>", "</answer>", "<question>", "</question>"]
 LANES, GROUP, TURN_TOKENS = 6, 3, 12
 FEW: dict[str, Any] = {
@@ -173,7 +173,9 @@ def test_it_is_trained_and_resumed(folder: Path, tmp_path: Path, masked: Any):
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize(("id", "options"), [(ID, ("prompt=plain",)), ("palaestra/MathText-Arith-v0", ())], ids=str)
+@pytest.mark.parametrize(
+    ("id", "options"), [(ID, ("prompt=plain",)), ("palaestra/MathText-LeftToRight-v0", ())], ids=str
+)
 def test_the_policy_file_plays_the_model_beside_it_greedily(folder: Path, tmp_path: Path, id: str, options: Any):
     args = grpo.Args(**{**FEW, "options": options}, env_id=id, model=str(folder), total_steps=4, directory=tmp_path)
     trained = grpo.train(args).weights

@@ -48,7 +48,7 @@ from palaestra_baselines.common.lm.rollouts import (
 )
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
-TWO_HOPS = "palaestra/SearchQA-2Hop-v0"
+TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
 LANES, GROUP = 24, 4
 NOUN, NAME = FIRST_RELATION, FIRST_NAME + 8
 SEEDS = np.repeat(np.arange(LANES // GROUP, dtype=np.uint64), GROUP)
@@ -241,7 +241,7 @@ def test_a_prefix_is_read_before_the_question(batch: tuple[Simulation, NameToken
 
 @pytest.mark.parametrize("id", ["1Hop", "2Hop", "3Hop", "Bridge4"])
 def test_the_demonstrator_answers_right_by_reading_alone(id: str):
-    sim, tokens = make_batch(f"palaestra/SearchQA-{id}-v0", LANES)
+    sim, tokens = make_batch(f"palaestra/SearchQA-{id}-v1", LANES)
     rollout = play(Demonstrator(0), sim, tokens, np.arange(LANES, dtype=np.uint64), torch.Generator())
     assert rollout.exact_match.tolist() == [1.0] * LANES
     assert (rollout.labels[torch.arange(LANES), rollout.turns - 1] == 1).all()
@@ -265,7 +265,7 @@ def test_the_demonstrator_makes_no_errors_behind_a_prefix(batch: tuple[Simulatio
 
 @pytest.mark.parametrize("id", ["1Hop", "2Hop", "Bridge4"])
 def test_prefixes_tell_what_they_say(id: str):
-    sim, tokens = make_batch(f"palaestra/SearchQA-{id}-v0", 64)
+    sim, tokens = make_batch(f"palaestra/SearchQA-{id}-v1", 64)
     sim.reset(seed=3)
     texts: Any = sim.game.captions
     forms = np.arange(64) % len(FORMS)

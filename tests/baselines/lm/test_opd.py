@@ -256,7 +256,7 @@ def test_arguments_that_do_not_fit_are_refused(arguments: dict[str, Any], words:
 
 def test_a_teacher_with_other_tokens_is_refused(tmp_path: Path):
     path = tmp_path / "other.safetensors"
-    save_policy(path, TinyModel(30, 112).arrays(), method="grpo", env_id="palaestra/MathText-Arith-v0", args={})
+    save_policy(path, TinyModel(30, 112).arrays(), method="grpo", env_id="palaestra/MathText-LeftToRight-v0", args={})
     with pytest.raises(ValueError, match="a model with 30 tokens, the game has"):
         opd.Run(opd.Args(**SMALL, teacher=str(path)))
 

@@ -23,7 +23,7 @@ from palaestra_baselines.common.lm.rollouts import Rollout, play
 from palaestra_baselines.common.policy_file import read_policy
 
 SMALL: dict[str, Any] = {
-    "env_id": "palaestra/SearchQA-3Hop-v0",
+    "env_id": "palaestra/SearchQA-3Hop-v1",
     "base": "noisy",
     "total_steps": 60,
     "evaluations": 1,

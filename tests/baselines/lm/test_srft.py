@@ -169,7 +169,7 @@ def test_demonstrations_are_right_and_of_the_questions_of_the_groups(run: srft.R
 
 
 def test_search_has_demonstrations_too():
-    run = srft.Run(srft.Args(**SMALL, env_id="palaestra/SearchQA-2Hop-v0", base="noisy"))
+    run = srft.Run(srft.Args(**SMALL, env_id="palaestra/SearchQA-2Hop-v1", base="noisy"))
     assert run.demonstrate(SEEDS[::GROUP]).exact_match.tolist() == [1.0] * GROUPS
 
 

@@ -134,7 +134,7 @@ def test_the_last_token_up_to_each_column_skips_paddings():
 
 def test_a_saved_model_comes_back_and_is_small(tmp_path: Path):
     model, path = TinyModel(VOCABULARY, CONTEXT), tmp_path / "model.safetensors"
-    save_policy(path, model.arrays(), method="grpo", env_id="palaestra/SearchQA-2Hop-v0", args={})
+    save_policy(path, model.arrays(), method="grpo", env_id="palaestra/SearchQA-2Hop-v1", args={})
     assert 230_000 < sum(weight.numel() for weight in model.parameters()) < 270_000
     assert path.stat().st_size < 2_000_000
     loaded = model_of(read_policy(path)[0])

@@ -11,7 +11,7 @@ ONE, TWO, JOINT = "masked/Duel-v0", "masked/Pairs-v0", "joint/TeamPong-v0"
 """One against one with masks; two against two with masks; the two paddles of a team as one Discrete."""
 ALL = tuple(id for id in gymnasium.registry if id.startswith("palaestra/"))
 """The ids of the suite."""
-TEXTS = ("palaestra/SearchQA-Custom-v0", "palaestra/SearchQA-Docs-v0")
+TEXTS = ("palaestra/SearchQA-Custom-v1",)
 """Those that see and answer texts."""
 MODULE = "peers.libraries.more_ids"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-ID = "palaestra/SearchQA-2Hop-v0"
+ID = "palaestra/SearchQA-2Hop-v1"
 SEARCH, WRONG = "<search>the mayor</search>", "<answer>nobody at all</answer>"
 
 

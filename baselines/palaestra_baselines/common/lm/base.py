@@ -13,9 +13,9 @@ greedy answers are right already can only be sharpened, so methods are shown on 
   ones.
 * ``teacher``: right demonstrations over two hops, without a prefix; what `palaestra_baselines.opd` learns from. It is
   stopped while its probabilities are still those of a model that may err: sampled answers are right in 0.94.
-* ``sums``: MathText-Arith; nine in ten demonstrations add where they should multiply, and so does the model, greedy or
-  not.
-* ``worked``: MathText-Arith, from right demonstrations.
+* ``sums``: MathText-LeftToRight; nine in ten demonstrations add where they should multiply, and so does the model,
+  greedy or not.
+* ``worked``: MathText-LeftToRight, from right demonstrations.
 
 A part of the demonstrations of each has a prefix that tells something of the answer, or nothing
 (`palaestra_baselines.common.lm.privileged`). These are right, whatever the prefix tells.
@@ -56,7 +56,7 @@ WARMUP = 20
 QUESTIONS = 512
 
 
-ARITH = "palaestra/MathText-Arith-v0"
+ARITH = "palaestra/MathText-LeftToRight-v0"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Recipe:
         seed: Of weights, worlds and errors.
     """
 
-    env_id: str = "palaestra/SearchQA-3Hop-v0"
+    env_id: str = "palaestra/SearchQA-3Hop-v1"
     hops: tuple[int, int] | None = None
     shortcut: float = 0.0
     noise: float = 0.0
@@ -94,10 +94,10 @@ class Recipe:
 
 
 RECIPES = {
-    "shortcut": Recipe("palaestra/SearchQA-2Hop-v0", shortcut=0.95, told=0.5, steps=700),
+    "shortcut": Recipe("palaestra/SearchQA-2Hop-v1", shortcut=0.95, told=0.5, steps=700),
     "early": Recipe(last=0.4, steps=1000, learning_rate=3e-3),
     "noisy": Recipe(hops=(1, 3), noise=0.6, steps=900),
-    "teacher": Recipe("palaestra/SearchQA-2Hop-v0", told=0.0, steps=130),
+    "teacher": Recipe("palaestra/SearchQA-2Hop-v1", told=0.0, steps=130),
     "sums": Recipe(ARITH, noise=0.9, steps=1500, learning_rate=1e-3),
     "worked": Recipe(ARITH, steps=800),
 }

@@ -1,4 +1,4 @@
-"""A model that makes questions: matches of ``palaestra/Examiner-v0`` in groups, and its base weights.
+"""A model that makes questions: matches of ``palaestra/Examiner-v1`` in groups, and its base weights.
 
 A group is n lanes of one world. The examiner plays once and its turns are taken in all n lanes, so that n students get
 the same question::
@@ -40,7 +40,7 @@ from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.training import gradient_step
 
-ID = "palaestra/Examiner-v0"
+ID = "palaestra/Examiner-v1"
 FILE = "weights/lm_examiner.safetensors"
 TURNS = 4
 """Of the examiner: it may search for three facts and ask."""
@@ -105,7 +105,7 @@ def _make_batch(lanes: int, opponents: Any, form: str, **keywords: Any) -> Simul
 
 
 def rows_of(sim: Simulation, role: str) -> np.ndarray:
-    """Observations of the only agent of a role, ``[N, 127]``; a view, valid until the next step."""
+    """Observations of the only agent of a role, ``[N, 126]``; a view, valid until the next step."""
     observations: Any = sim.observations
     return observations[role][:, 0]
 

@@ -94,7 +94,7 @@ class WorkedSolutions:
             sim: The lanes that it plays, of MathText with ``turns="one"``.
             tokens: Translates.
             seed: Of its errors.
-            wrong: Share of the matches of MathText-Arith in which it adds where it should multiply.
+            wrong: Share of the matches of MathText-LeftToRight in which it adds where it should multiply.
         """
         self.sim, self.tokens, self.wrong = sim, tokens, wrong
         self.rng = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ class WorkedSolutions:
 
 
 def with_sums(words: np.ndarray) -> np.ndarray:
-    """Worked solutions of MathText-Arith ``[N, L]`` with sums in place of products, and what follows from them."""
+    """Worked solutions of MathText-LeftToRight ``[N, L]`` with sums for products, and what follows from them."""
     words, lanes = words.copy(), np.arange(len(words))
     value = words[:, 0] - ZERO
     for start in range(0, words.shape[1] - STEP, STEP):

@@ -105,7 +105,7 @@ class NameTokens:
         """The questions, int64 ``[N, question_size]``, paddings at their end.
 
         Args:
-            observations: int32 ``[N, 127]`` of the token form.
+            observations: int32 ``[N, 126]`` of the token form.
             seconds: What is known of second words; those of the question are added.
         """
         words = observations[:, :QUESTION_WORDS].astype(np.int64)

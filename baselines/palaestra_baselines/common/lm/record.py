@@ -3,9 +3,9 @@
     python -m palaestra_baselines.common.lm.record experts.npz sums worked
     python -m palaestra_baselines.rlae --options recorded=experts.npz
 
-A document is the first T tokens of the solution of a question of MathText-Arith; the models read the question and the
-right solution so far. Tokens have the numbers of `palaestra_baselines.common.lm.math_tokens`. All solutions have
-four steps, or as many as T tokens need. 24 tokens are four steps without their answer, 27 are all.
+A document is the first T tokens of the solution of a question of MathText-LeftToRight; the models read the question
+and the right solution so far. Tokens have the numbers of `palaestra_baselines.common.lm.math_tokens`. All solutions
+have four steps, or as many as T tokens need. 24 tokens are four steps without their answer, 27 are all.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         seed: int = 0,
         overwrite: bool = False,
     ):
-        """Records what language models say to each token of worked solutions of MathText-Arith.
+        """Records what language models say to each token of worked solutions of MathText-LeftToRight.
 
         Args:
             out: The file.

@@ -6,7 +6,7 @@ The rules are in `palaestra.games.mathtext.math_text` (the page and the keywords
     import palaestra
     from palaestra.games.mathtext import demonstrations, score_answer
 
-    sim = palaestra.make_batch("palaestra/MathText-Arith-v0", 8)
+    sim = palaestra.make_batch("palaestra/MathText-Arith-v1", 8)
     sim.reset(seed=0)
     demonstrations(sim.states)  # int64 [N, L], what the script `oracle` would write in each lane
     score_answer("4/6", {"question": "3x = 2", "answer": "2/3"})  # 1.0
@@ -28,14 +28,17 @@ FAMILY = Family(
     "mathtext",
     rows=presets(
         "palaestra.games.mathtext.math_text:game",
-        Preset("palaestra/MathText-Arith-v0", "chains of +, - and * modulo 10", task="arith"),
+        Preset("palaestra/MathText-Arith-v1", "chains of +, - and * modulo 10, products first", task="arith"),
+        Preset(
+            "palaestra/MathText-LeftToRight-v0", "the same chains, worked out from left to right", order="left_to_right"
+        ),
         Preset("palaestra/MathText-Algebra-v0", "linear equations with one unknown, in fractions", task="algebra"),
         page=Page("MathText", "exact arithmetic with worked steps, as tokens or words"),
     ),
     order=7,
     speed=[
-        ("palaestra/MathText-Arith-v0", "oracle", 500e3),
-        ("palaestra/MathText-Arith-v0", "random", 500e3),
+        ("palaestra/MathText-Arith-v1", "oracle", 500e3),
+        ("palaestra/MathText-Arith-v1", "random", 500e3),
         ("palaestra/MathText-Algebra-v0", "oracle", 500e3),
     ],
 )

@@ -9,12 +9,24 @@ from typing import Any
 import numpy as np
 
 from palaestra.game import AgentView, Role, TextSpace, check_template
-from palaestra.games.mathtext.math_language import ALGEBRA, ANSWER, ARITH, CLOSE, TOKENS, as_text
-from palaestra.games.mathtext.math_rules import AT_START, MALFORMED_TURN, STEPPED
+from palaestra.games.mathtext.math_language import (
+    ALGEBRA,
+    ANSWER,
+    ARITH,
+    CLOSE,
+    LEFT_TO_RIGHT,
+    QUESTION_TOKENS,
+    TOKENS,
+    USUAL,
+    as_text,
+)
+from palaestra.games.mathtext.math_rules import AT_START, MALFORMED_TURN, MOST_TURNS, STEPPED
 from palaestra.games.mathtext.score_numbers import PLAIN, read_number
 
 LONGEST_TEXT = 2**20
 """Characters of a turn, and of what an agent reads."""
+LONGEST_QUESTION = 3 * QUESTION_TOKENS
+"""Characters of a question, or more: an operator has a blank on both sides."""
 READ_CHARACTERS = 4096
 """Characters of a turn, from its first, in which steps are looked for."""
 OPENED, CLOSED = "<answer>", "</answer>"
@@ -24,11 +36,15 @@ TOKEN_OF = {token: number for number, token in enumerate(TOKENS) if len(token) =
 STEP_CHARACTERS = frozenset(" ").union(TOKEN_OF) - {";"}
 
 EXPLAINED = {
-    ARITH: (
+    (ARITH, USUAL): (
+        "Calculate modulo 10, products first, then sums and differences from left to right: each result is a digit from"
+        " 0 to 9, so that 8 + 5 is 3 and 3 - 5 is 8. Write each step on its own, such as 3 * 5 = 5;"
+    ),
+    (ARITH, LEFT_TO_RIGHT): (
         "Calculate from left to right, one operation after the other, modulo 10: each result is a digit from 0 to 9,"
         " so that 8 + 5 is 3 and 3 - 5 is 8. Write each step on its own, such as 3 + 5 = 8;"
     ),
-    ALGEBRA: (
+    (ALGEBRA, USUAL): (
         "Solve the equation for x, in exact fractions. Write each step on its own: collect x on the left and the"
         " numbers on the right, such as 2x = -7; and divide, such as x = -7/2;"
     ),
@@ -45,7 +61,7 @@ PROMPTS = ("instructed", "plain")
 REFUSAL = "\nThis turn said nothing: write a step and a semicolon, or the answer between <answer> and </answer>.\n"
 
 
-def template_of(prompt: str, task: int, in_steps: bool) -> str:
+def template_of(prompt: str, task: tuple[int, int], in_steps: bool) -> str:
     """A prompt by its name, or the template itself.
 
     Raises:
@@ -60,6 +76,11 @@ def template_of(prompt: str, task: int, in_steps: bool) -> str:
         raise ValueError(f"prompt={prompt!r}: its fields are {{question}} and {{turns}}: {error!r}") from None
     if not is_fine:
         raise ValueError(f"prompt={prompt!r}: give {' or '.join(PROMPTS)}, or a template with {{question}}")
+    if (length := len(prompt.format(question="x" * LONGEST_QUESTION, turns=MOST_TURNS))) > LONGEST_TEXT:
+        raise ValueError(
+            f"prompt={prompt[:60]!r}...: with the longest question it has {length} characters, an observation at most "
+            f"{LONGEST_TEXT}: shorten it"
+        )
     return prompt
 
 
@@ -104,13 +125,13 @@ class MathCodec:
 
     total = True
 
-    def __init__(self, tokens: int, prompt: str, task: int, in_steps: bool) -> None:
+    def __init__(self, tokens: int, prompt: str, task: tuple[int, int], in_steps: bool) -> None:
         """See `palaestra.games.mathtext.math_text.game`.
 
         Args:
             tokens: Of a turn.
             prompt: Its name or a template.
-            task: `ARITH` or `ALGEBRA`.
+            task: `ARITH` or `ALGEBRA`, and in which order chains are worked out.
             in_steps: Whether a turn is a step.
         """
         self._tokens, self._template = tokens, template_of(prompt, task, in_steps)

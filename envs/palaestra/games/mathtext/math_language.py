@@ -15,6 +15,9 @@ PLUS, MINUS, TIMES, OVER, EQUALS, CLOSE, UNKNOWN, ANSWER = range(11, 19)
 ARITH, ALGEBRA = 0, 1
 TASKS = ("arith", "algebra")
 """Names of the tasks by their numbers."""
+USUAL, LEFT_TO_RIGHT = 0, 1
+ORDERS = ("usual", "left_to_right")
+"""Names of the orders in which a chain is worked out, by their numbers."""
 TRAIN, TEST, LONG = 0, 1, 2
 SPLITS = ("train", "test", "long")
 """Names of the splits by their numbers."""

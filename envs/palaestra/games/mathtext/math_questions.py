@@ -17,6 +17,7 @@ from palaestra.games.mathtext.math_language import (
     CLOSE,
     END,
     EQUALS,
+    LEFT_TO_RIGHT,
     LONG,
     LONGER,
     MINUS,
@@ -24,6 +25,7 @@ from palaestra.games.mathtext.math_language import (
     PLUS,
     QUESTION_TOKENS,
     SOLUTION_TOKENS,
+    STEP,
     TEST,
     TIMES,
     UNKNOWN,
@@ -74,7 +76,7 @@ def pose(s, world):
             draw_equation(s, world)
         is_drawn = world.options.split == LONG or (world.options.split == TEST) == is_for_test(s)
     if world.options.task == ARITH:
-        solve_chain(s)
+        solve_chain(s, world.options.order == LEFT_TO_RIGHT)
     else:
         solve_equation(s, world)
 
@@ -119,22 +121,48 @@ def finish_question(s, end):
         s.question[k] = END
 
 
-def solve_chain(s):
-    """Works a chain out from left to right, modulo 10."""
-    value, out, end = np.int64(s.question[0]) - ZERO, s.solution, 0
+def solve_chain(s, from_left):
+    """Works a chain out modulo 10: products first, then sums and differences; or all operations from left to right."""
+    end, value = 0, number_at(s, 0)
     for k in range(1, s.question_end, 2):
-        operator, number = np.int64(s.question[k]), np.int64(s.question[k + 1]) - ZERO
-        out[end], out[end + 1], out[end + 2], out[end + 3] = ZERO + value, operator, ZERO + number, EQUALS
-        if operator == PLUS:
-            value = (value + number) % 10
-        elif operator == MINUS:
-            value = (value + 10 - number) % 10
+        if from_left or s.question[k] == TIMES:
+            value, end = write_operation(s.solution, end, value, s.question[k], number_at(s, k + 1)), end + STEP
         else:
-            value = (value * number) % 10
-        out[end + 4], out[end + 5] = ZERO + value, CLOSE
-        end += 6
+            value = number_at(s, k + 1)
+    if not from_left:
+        value = product_at(s, 0)
+        for k in range(1, s.question_end, 2):
+            if s.question[k] != TIMES:
+                value, end = write_operation(s.solution, end, value, s.question[k], product_at(s, k + 1)), end + STEP
     s.numerator, s.denominator = value, 1
     write_answer(s, end)
+
+
+def number_at(s, k):
+    """The number of a chain at a token of the question."""
+    return np.int64(s.question[k]) - ZERO
+
+
+def product_at(s, k):
+    """The number of a chain at a token of the question times the factors that follow it, modulo 10."""
+    value = number_at(s, k)
+    while k + 1 < s.question_end and s.question[k + 1] == TIMES:
+        k += 2
+        value = (value * number_at(s, k)) % 10
+    return value
+
+
+def write_operation(out, end, value, operator, number):
+    """Writes a worked step and returns its result, modulo 10."""
+    out[end], out[end + 1], out[end + 2], out[end + 3] = ZERO + value, operator, ZERO + number, EQUALS
+    if operator == PLUS:
+        value = (value + number) % 10
+    elif operator == MINUS:
+        value = (value + 10 - number) % 10
+    else:
+        value = (value * number) % 10
+    out[end + 4], out[end + 5] = ZERO + value, CLOSE
+    return value
 
 
 # -- equations ---------------------------------------------------------------------------------------------------------

@@ -5,8 +5,11 @@
 Questions whose answers can be checked, for learners of language: one agent, `agent_0`, reads a question and writes
 worked steps and an answer.
 
-``task="arith"``: a chain of operations modulo 10, from left to right: ``3 + 5 * 7 - 4`` is 3 + 5 = 8, 8 * 7 = 6,
-6 - 4 = 2. Factors are 3, 7 and 9, which have an inverse modulo 10: all ten answers are equally probable.
+``task="arith"``: a chain of operations modulo 10, products first: ``3 + 5 * 7 - 4`` is 5 * 7 = 5, 3 + 5 = 8,
+8 - 4 = 4. Factors are 3, 7 and 9, which have an inverse modulo 10: all ten answers are equally probable.
+``order="left_to_right"`` (`palaestra/MathText-LeftToRight-v0`) works the same chains out one operation after the other:
+3 + 5 = 8, 8 * 7 = 6, 6 - 4 = 2. The prompt says so, but it is a trap for models that have read mathematics: the usual
+answer is wrong there in 0.33 of the questions of train, 0.31 of test and 0.66 of long. It measures obedience.
 ``task="algebra"``: a linear equation with exactly one solution, in fractions: ``3x + 5 = x - 2`` is 2x = -7, x = -7/2.
 
 ``turns="one"``: one turn says all. ``turns="steps"``: a turn is a step or the answer.
@@ -23,10 +26,10 @@ and ``form="text"`` for language models. The scripts play both:
 
 0 is no token; 1 to 10 are the digits 0 to 9; then come ``+``, ``-``, ``*``, ``/``, ``=``, ``;``, ``x`` and ``answer``.
 A turn ends at its first 0. Steps end with ``;``, and the answer follows the first ``answer``:
-``3 + 5 = 8 ; 8 * 7 = 6 ; 6 - 4 = 2 ; answer 2``. The longest worked solution fits, or where a turn is a step the
+``5 * 7 = 5 ; 3 + 5 = 8 ; 8 - 4 = 4 ; answer 4``. The longest worked solution fits, or where a turn is a step the
 longest step; turns of equations have a few tokens more.
 
-``form="text"``: the same as ``3 + 5 = 8; 8 * 7 = 6; 6 - 4 = 2; <answer>2</answer>``. The first complete pair of
+``form="text"``: the same as ``5 * 7 = 5; 3 + 5 = 8; 8 - 4 = 4; <answer>4</answer>``. The first complete pair of
 ``<answer>`` and ``</answer>`` is the answer. Before it (in the first 4,096 characters) steps are what stands alone
 between semicolons or line ends and is made of ``0`` to ``9``, ``+ - * / = x`` and spaces, with an ``=``; other text is
 free. More steps than fit into the tokens are one wrong step. Any text is a turn.
@@ -81,6 +84,7 @@ are added up in a first step. Its questions and turns have more tokens than thos
 
 ## Version History
 
+* MathText-Arith-v1: products come first; v0 worked chains out from left to right, as MathText-LeftToRight-v0 does.
 * v0: first version.
 """
 
@@ -99,6 +103,7 @@ from palaestra.games.mathtext.math_language import (
     LONG,
     MOST_LARGEST,
     MOST_OPERATIONS,
+    ORDERS,
     SPLITS,
     TASKS,
     question_tokens,
@@ -147,6 +152,14 @@ def turns_needed(options: Mapping[str, Any]) -> int:
         is_span=True,
         only={"task": "arith"},
     ),
+    Option(
+        "order",
+        "usual",
+        "in which a chain is worked out: products first, or all operations from left to right",
+        words=ORDERS,
+        only={"task": "arith"},
+        example="left_to_right",
+    ),
     Option("largest", 9, "coefficient", low=LEAST_LARGEST, high=MOST_LARGEST, only={"task": "algebra"}),
     Option("split", "train", "which questions are asked: see Starting State", words=SPLITS),
     Option("form", "tokens", "what is read and written", words=("tokens", "text")),
@@ -173,7 +186,7 @@ def turns_needed(options: Mapping[str, Any]) -> int:
     ),
 )
 def game(options: Any) -> Game:
-    """The rules of `palaestra/MathText-Arith-v0` and `palaestra/MathText-Algebra-v0`."""
+    """The rules of `palaestra/MathText-Arith-v1` and the like."""
     number, in_steps, is_long = TASKS.index(options.task), options.turns == "steps", options.split == SPLITS[LONG]
     most = options.operations[1]
     step = step_tokens(number, is_long)
@@ -202,7 +215,7 @@ def game(options: Any) -> Game:
         end_reasons=("answered", "malformed"),
         world=MathWorld(options.numbers, question, step),
         determinism="cross-platform",
-        codecs={"text": MathCodec(tokens, options.prompt, number, in_steps)},
+        codecs={"text": MathCodec(tokens, options.prompt, (number, ORDERS.index(options.order)), in_steps)},
         default_codec="text" if options.form == "text" else None,
         render="palaestra.games.mathtext.math_render:draw",
         render_text="palaestra.games.mathtext.math_render:write",

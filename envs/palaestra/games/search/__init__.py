@@ -12,9 +12,9 @@ scorer::
     index.save("cats")  # and Index.load("cats")
     score("The mat!", ["mat"]).exact_match  # 1.0
 
-Passages are ranked by BM25 as in Lucene (`palaestra.games.search.bm25`). Words are runs of letters and digits in lower
-case (`palaestra.games.search.vocabulary`): ``cats`` is another word than ``cat``. `DenseIndex` ranks them by
-embeddings.
+Passages are ranked by BM25 as in Lucene (`palaestra.games.search.bm25`). Words are runs of letters, digits and
+combining marks in lower case (`palaestra.games.search.vocabulary`): ``cats`` is another word than ``cat``. `DenseIndex`
+ranks them by embeddings.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ FAMILY = Family(
     rows=(
         *presets(
             GAME,
-            Preset("palaestra/SearchQA-2Hop-v0", "questions over two facts of a world that each match draws", hops=2),
-            Preset("palaestra/SearchQA-1Hop-v0", "questions after one fact", hops=1),
-            Preset("palaestra/SearchQA-3Hop-v0", "questions over three facts", hops=3),
-            Preset("palaestra/SearchQA-Bridge4-v0", "questions over two to four facts", hops=(2, 4), max_turns=6),
-            Preset("palaestra/SearchQA-Compare-v0", "which of two is older, whether both have the same", compare=True),
+            Preset("palaestra/SearchQA-2Hop-v1", "questions over two facts of a world that each match draws", hops=2),
+            Preset("palaestra/SearchQA-1Hop-v1", "questions after one fact", hops=1),
+            Preset("palaestra/SearchQA-3Hop-v1", "questions over three facts", hops=3),
+            Preset("palaestra/SearchQA-Bridge4-v1", "questions over two to four facts", hops=(2, 4), max_turns=6),
+            Preset("palaestra/SearchQA-Compare-v1", "which of two is older, whether both have the same", compare=True),
             Preset(
-                "palaestra/SearchQA-Noisy-v0",
+                "palaestra/SearchQA-Noisy-v1",
                 "two facts among other names, near-duplicates, and what is no longer or not so",
                 hops=2,
                 aliases=0.2,
@@ -53,32 +53,29 @@ FAMILY = Family(
                 max_turns=6,
             ),
             Preset(
-                "palaestra/SearchQA-Fictional-v0", "10,000 passages that all matches share, with splits", world="fixed"
+                "palaestra/SearchQA-Fictional-v1", "10,000 passages that all matches share, with splits", world="fixed"
             ),
-            Preset("palaestra/SearchQA-Judge-v0", "a turn says whether the passages help", judge=True, max_turns=8),
+            Preset("palaestra/SearchQA-Judge-v1", "a turn says whether the passages help", judge=True, max_turns=8),
             page=Page("SearchQA", "answer questions by searching text, as choices, tokens or words"),
         ),
         *presets(
             GAME,
             Preset(
-                "palaestra/SearchQA-Custom-v0",
+                "palaestra/SearchQA-Custom-v1",
                 "passages and questions of your own; an example without",
                 world="example",
             ),
-            Preset(
-                "palaestra/SearchQA-Docs-v0", "the documentation of Python's standard library, as text", world="stdlib"
-            ),
-            page=Page("SearchFiles", "the same with real text: documentation, or files of your own"),
+            page=Page("SearchFiles", "the same with real text: files of your own"),
         ),
         *presets(
             "palaestra.games.search.examiner:game",
-            Preset("palaestra/Examiner-v0", "one agent reads and asks a question, another one searches for the answer"),
+            Preset("palaestra/Examiner-v1", "one agent reads and asks a question, another one searches for the answer"),
             page=Page("Examiner", "self-play of question making: one agent reads and asks, another one answers"),
         ),
     ),
     order=6,
     needs={"sentence-transformers": "palaestra[text]"},
-    demo=("palaestra/SearchQA-Bridge4-v0", "oracle"),
+    demo=("palaestra/SearchQA-Bridge4-v1", "oracle"),
     questions={GAME: "palaestra.games.search.search_services"},
     corpus="palaestra.games.search.search_services:read_index",
 )

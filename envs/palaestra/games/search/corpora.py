@@ -4,7 +4,6 @@ Example::
 
     from palaestra.games.search.corpora import read
 
-    read("stdlib")  # the documentation of Python's standard library
     read("passages.jsonl", "questions.jsonl")
     read("hotpot_dev_distractor_v1.json")
 
@@ -36,7 +35,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from palaestra.core.files import FileError, escaped, open_regular, printable, printable_error
-from palaestra.games.search import stdlib_docs
 from palaestra.games.search.corpus import Corpus, Passages, Question
 
 __all__ = ["Corpus", "Question", "read", "read_passages"]
@@ -45,8 +43,8 @@ LARGEST = 2**34
 """Bytes of a file; Wikipedia in passages of 100 words has 14 GB."""
 LONGEST_OBJECT = 2**24
 """Bytes of a line, and characters of an item of a list."""
-LONGEST_PASSAGE, LONGEST_QUESTION, LONGEST_ID = 2**18, 2**16, 2**10
-"""Characters. What a search finds, three passages, must fit into what an agent reads at once."""
+LONGEST_PASSAGE, LONGEST_QUESTION, LONGEST_ID = 2**16, 2**16, 2**10
+"""Characters. Ten passages must fit into what an agent reads at once, `turn_codec.LONGEST_TEXT`."""
 READ_BYTES = 2**16
 BLANKS, PARSE = re.compile(r"[ \t\r\n]*"), json.JSONDecoder().raw_decode
 
@@ -153,16 +151,13 @@ def read(corpus: str | Path, questions: str | Path | None = None) -> Corpus:
     """Reads passages and questions; see `palaestra.games.search.corpora` for the formats.
 
     Args:
-        corpus: A file, or ``"stdlib"`` for `palaestra.games.search.stdlib_docs`.
+        corpus: A file.
         questions: A file of questions, for a file of passages only.
 
     Raises:
         FileError: A file is missing or not as it should be; names file, line or item (the first is 1), and reason.
         ValueError: ``questions`` is given for a corpus that has questions.
     """
-    if corpus == "stdlib":
-        _refuse_questions(corpus, questions)
-        return stdlib_docs.read()
     items = _items(corpus, PASSAGE)
     first = list(islice(items, 1))
     items = chain(first, items)

@@ -12,7 +12,7 @@ from palaestra.games.search.language import NO_WORD
 from palaestra.games.search.library import TOP, WORDS
 from palaestra.games.search.turn_codec import TurnCodec, parse
 from palaestra.games.search.turns import SEARCH
-from palaestra.games.search.vocabulary import WORD
+from palaestra.games.search.vocabulary import matches
 
 
 class DenseTurnCodec(TurnCodec):
@@ -33,5 +33,5 @@ class DenseTurnCodec(TurnCodec):
 
 def beginning(text: str) -> str:
     """A text up to the end of its last word that counts."""
-    ends = [word.end() for word in islice(WORD.finditer(text), WORDS)]
+    ends = [word.end() for word in islice(matches(text), WORDS)]
     return text[: ends[-1]] if ends else ""

@@ -94,6 +94,7 @@ student's turns are over: the examiner has won. The horizon is the sum of both a
 
 ## Version History
 
+* v1: exact match and F1 are those of the scorer; no observation has a question's number.
 * v0: first version.
 """
 
@@ -139,7 +140,7 @@ INFO = (
     replace(search_qa.PROMPT, about="of the student, as in SearchQA"),
 )
 def game(options: Any) -> Game:
-    """The rules of `palaestra/Examiner-v0`."""
+    """The rules of `palaestra/Examiner-v1`."""
     form, max_turns, examiner_turns = options.form, options.max_turns, options.examiner_turns
     qa = search_qa.game(
         form="tokens", hops=1, entities=options.entities, relations=options.relations, max_turns=max_turns

@@ -55,20 +55,20 @@ class ExaminerSide(TurnCodec):
         words = split(content[:READ_CHARACTERS].replace("\0", " "))
         return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(words[:WORDS])
 
-    def _segment(self, numbers: Sequence[int], row: Any) -> str:
+    def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `TurnCodec.encode`."""
         *_, verb, turns, words = numbers
         if verb == AT_START:
             return EXAMINER_PROMPT.format(start=words_of(self.texts, row["question"]), turns=turns, words=words)
-        return EXAMINER_REFUSAL if verb == NONE else super()._segment(numbers, row)
+        return EXAMINER_REFUSAL if verb == NONE else super()._segment(numbers, row, record)
 
 
 class StudentSide(TurnCodec):
     """The student's turns and observations: SearchQA's, and nothing before a question was accepted."""
 
-    def _segment(self, numbers: Sequence[int], row: Any) -> str:
+    def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `TurnCodec.encode`."""
-        return super()._segment(numbers, row) if row["question"][0] != NO_WORD else ""
+        return super()._segment(numbers, row, record) if row["question"][0] != NO_WORD else ""
 
 
 class ExaminerCodec:

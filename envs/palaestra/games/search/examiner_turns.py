@@ -268,7 +268,7 @@ def observe(s, world, observations, scratch):
 
 def write_rest(row, verb, turns_left, words_left):
     """What an agent sees while the other one is to move."""
-    row.number, row.verb, row.turns_left, row.words_left = NOTHING, verb, turns_left, words_left
+    row.verb, row.turns_left, row.words_left = verb, turns_left, words_left
     for k in range(TOP):
         row.documents[k] = NOTHING
 

@@ -43,8 +43,10 @@ from palaestra.games.search.library import MENTIONS, MOST_HOPS
 
 SECOND_OBJECTS = 0.5
 SPLITS = ("train", "validation", "test")
-SPLIT_ENDS = (0.8, 0.9, 1.0)
-"""Shares of the entities up to each split's end."""
+HELD_OUT, FEWEST_OF_SPLIT = 0.1, 2
+"""Share of the entities of validation and of test; the fewest of each kind: each has another one to lead to."""
+SPLITS_BY = ("facts", "first_entity")
+"""What tells splits apart: the facts of the paths, or the entity that a question begins with alone."""
 FACTS_OF_KINDS = sum(len(relation.subjects) for relation in RELATIONS)
 """Facts of one entity of each kind."""
 MOST_PASSAGES = 150_000
@@ -84,6 +86,7 @@ class World(NamedTuple):
         names: E names.
         aliases: E other names.
         split: int64 ``[E]``: number of an entity's split.
+        part: int64 ``[E]``: facts of an entity lead to entities of its own part: its split, or 0 of all.
         texts: N passages: title, line break, sentence.
         subject: int32 ``[N]``.
         relation: int32 ``[N]``.
@@ -94,6 +97,7 @@ class World(NamedTuple):
     names: list[str]
     aliases: list[str]
     split: np.ndarray
+    part: np.ndarray
     texts: list[str]
     subject: np.ndarray
     relation: np.ndarray
@@ -126,25 +130,39 @@ class Stream:
         return (self.shares(count) * most).astype(np.int64)
 
 
-def make_world(passages: int, seed: int, noise: Noise) -> World:
+def make_world(passages: int, seed: int, noise: Noise, split_by: str = SPLITS_BY[0]) -> World:
     """Draws a world.
 
     Args:
         passages: Number of passages, at least 100 and at most `MOST_PASSAGES`.
         seed: Of the world, 0 or more.
         noise: See `Noise`.
+        split_by: One of `SPLITS_BY`. By ``"facts"``, no fact leads from an entity to one of another split: a path, and
+            all facts that a question needs, are in one split.
     """
     each = FACTS_OF_KINDS * (1 + noise.stale + noise.contradicting) + KINDS * (noise.aliases > 0)
-    entities = max(math.ceil(passages / each), 3) * KINDS
-    while len((facts := _facts(stream := Stream(1, seed), entities, noise))[0]) < passages:
+    entities = max(math.ceil(passages / each), len(SPLITS) * FEWEST_OF_SPLIT) * KINDS
+    while True:
+        stream = Stream(1, seed)
+        split = _split(stream, entities)
+        part = split if split_by == SPLITS_BY[0] else np.zeros_like(split)
+        if len((facts := _facts(stream, part, noise))[0]) >= passages:
+            break
         entities += max(entities // 50 // KINDS, 1) * KINDS
     subject, relation, says, objects = facts
     names, aliases = _names(stream, entities, noise.near_duplicates)
-    split = np.searchsorted(SPLIT_ENDS, stream.shares(entities), side="right")
     order = np.lexsort((says, np.where(relation < 0, len(RELATIONS), relation), subject))[:passages]
     subject, relation, says, objects = (a[order].astype(np.int32) for a in (subject, relation, says, objects))
-    world = World(names, aliases, split, [], subject, relation, says, objects)
+    world = World(names, aliases, split, part, [], subject, relation, says, objects)
     return world._replace(texts=_texts(stream, world, noise.aliases))
+
+
+def _split(stream: Stream, entities: int) -> np.ndarray:
+    """The split of each entity, int64 ``[E]``; as many of each kind."""
+    count = entities // KINDS
+    held_out = max(round(HELD_OUT * count), FEWEST_OF_SPLIT)
+    ends = count - 2 * held_out, count - held_out
+    return np.repeat(np.searchsorted(ends, stream.shares(count).argsort().argsort(), side="right"), KINDS)
 
 
 def _names(stream: Stream, entities: int, near_duplicates: float) -> tuple[list[str], list[str]]:
@@ -161,22 +179,23 @@ def _names(stream: Stream, entities: int, near_duplicates: float) -> tuple[list[
     return names, words[entities:]
 
 
-def _facts(stream: Stream, entities: int, noise: Noise) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _facts(stream: Stream, part: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Subject, relation, says and objects of all passages, relation after relation."""
     parts = list[tuple[np.ndarray, int, np.ndarray, np.ndarray]]()
+    entities = len(part)
     everybody = np.arange(entities)
     for number, relation in enumerate(RELATIONS):
         subjects = everybody[np.isin(everybody % KINDS, relation.subjects)]
-        first = _objects(stream, relation.objects, entities, subjects)
+        first = _objects(stream, relation.objects, part, subjects)
         second = np.full(len(subjects), NOTHING)
         if relation.is_many:
-            other = _objects(stream, relation.objects, entities, subjects)
+            other = _objects(stream, relation.objects, part, subjects)
             has_two = (stream.shares(len(subjects)) < SECOND_OBJECTS) & (other != first)
             second[has_two] = other[has_two]
         says = np.where(second == NOTHING, CURRENT, BOTH)
         parts.append((subjects, number, says, np.column_stack([first, second])))
         for share, kind in ((noise.stale, STALE), (noise.contradicting, RUMOUR)):
-            other = _objects(stream, relation.objects, entities, subjects)
+            other = _objects(stream, relation.objects, part, subjects)
             is_told = (stream.shares(len(subjects)) < share) & (other != first)
             objects = np.column_stack([other, np.full(len(other), NOTHING)])
             parts.append((subjects[is_told], number, np.full(is_told.sum(), kind), objects[is_told]))
@@ -187,14 +206,16 @@ def _facts(stream: Stream, entities: int, noise: Noise) -> tuple[np.ndarray, np.
     return subject, np.concatenate([np.full(len(part[0]), part[1]) for part in parts]), says, objects
 
 
-def _objects(stream: Stream, kind: int, entities: int, subjects: np.ndarray) -> np.ndarray:
-    """An entity of a kind for each subject, never itself; a year for the kind of years."""
+def _objects(stream: Stream, kind: int, part: np.ndarray, subjects: np.ndarray) -> np.ndarray:
+    """An entity of a kind and of the subject's part for each subject, never itself; a year for the kind of years."""
     if kind == YEAR:
         return LITERAL - FIRST_YEAR - stream.below(len(YEARS), len(subjects))
-    count = (entities - kind + KINDS - 1) // KINDS
+    of_kind = np.arange(kind, len(part), KINDS)
+    of_kind = of_kind[np.argsort(part[of_kind], kind="stable")]
+    first, end = (np.searchsorted(part[of_kind], part[subjects], side) for side in ("left", "right"))
     is_same = subjects % KINDS == kind
-    found = kind + KINDS * stream.below(count - is_same, len(subjects))
-    return found + KINDS * (is_same & (found >= subjects))
+    place = first + stream.below(end - first - is_same, len(subjects))
+    return of_kind[place + (is_same & (of_kind[place] >= subjects))]
 
 
 def _texts(stream: Stream, world: World, aliases: float) -> list[str]:
@@ -232,7 +253,10 @@ def draw_questions(
         count: How many are drawn for all splits; equal ones are asked once.
         hops: Fewest and most passages that a path needs.
         compare: Whether they compare two entities.
-        split: One of `SPLITS`, by the entity that a question begins with.
+        split: One of `SPLITS`, that of the entity that a question begins with.
+
+    Returns:
+        The questions in an order that tells nothing.
     """
     stream = Stream(2, seed)
     entities = len(world.names)
@@ -242,14 +266,15 @@ def draw_questions(
     is_single = (fact >= 0) & (world.says[fact] == CURRENT)
     objects = np.where(is_single, world.objects[fact, 0], NOTHING)
     if compare:
-        drawn = _comparisons(stream, count, fact, objects)
+        drawn = _comparisons(stream, count, fact, objects, world.part)
     else:
         numbers = range(hops[0], hops[1] + 1)
         drawn = _joined([_paths(stream, count // len(numbers), n, fact, objects) for n in numbers])
     _, first = np.unique(np.column_stack([drawn.kind, drawn.relations, drawn.nodes]), axis=0, return_index=True)
     if split is not None:
         first = first[world.split[drawn.nodes[first, 0]] == SPLITS.index(split)]
-    return Asked(*(array[np.sort(first)].astype(np.int32) for array in drawn))
+    first = first[stream.shares(len(first)).argsort()]
+    return Asked(*(array[first].astype(np.int32) for array in drawn))
 
 
 def _paths(stream: Stream, count: int, hops: int, fact: np.ndarray, objects: np.ndarray) -> Asked:
@@ -275,16 +300,17 @@ def _paths(stream: Stream, count: int, hops: int, fact: np.ndarray, objects: np.
     return Asked(*(array[goes_on] for array in asked))
 
 
-def _comparisons(stream: Stream, count: int, fact: np.ndarray, objects: np.ndarray) -> Asked:
-    """Pairs of entities of a kind: as often the same object as not, and as often years as others."""
+def _comparisons(stream: Stream, count: int, fact: np.ndarray, objects: np.ndarray, part: np.ndarray) -> Asked:
+    """Pairs of entities of a kind and a part: as often the same object as not, and as often years as others."""
     parts = list[Asked]()
     subjects, relations = np.nonzero(objects != NOTHING)
     to = objects[subjects, relations]
     for kind in (SAME, SAME, OLDER):
         wants_same = kind == SAME and not parts
         chosen = np.flatnonzero((relations == YEAR_RELATION) == (kind == OLDER))
-        order = chosen[np.lexsort((to[chosen], relations[chosen]))]
-        group = relations[order] * (len(fact) + 1) + (to[order] + 1) * wants_same
+        order = chosen[np.lexsort((to[chosen], relations[chosen], part[subjects[chosen]]))]
+        group = part[subjects[order]] * len(RELATIONS) + relations[order]
+        group = group * (len(fact) + 1) + (to[order] + 1) * wants_same
         starts = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
         sizes = np.diff(np.r_[starts, len(order)])
         place = stream.below(len(order), count // 4 if kind == SAME else count // 2)
@@ -345,7 +371,7 @@ def is_followable(world: World, asked: Asked, found: np.ndarray) -> np.ndarray:
         if kinds[k] == SAME:
             mentioned |= {LITERAL - YES: None, LITERAL - NO: None}
         for hop in range(hops[k]):
-            for thing in things[found[k, hop][found[k, hop] >= 0]].ravel().tolist():
+            for thing in things[np.sort(found[k, hop][found[k, hop] >= 0])].ravel().tolist():
                 if thing != NOTHING and len(mentioned) < MENTIONS:
                     mentioned[thing] = None
         is_found[k] = all(node in mentioned for node in (*nodes[k][: hops[k]], nodes[k][MOST_HOPS]))

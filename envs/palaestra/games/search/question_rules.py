@@ -66,6 +66,7 @@ def pose(s, world):
     else:
         s.number = integer(s, world.rules.questions)
         read_question(s, world)
+    s.info.number = s.number
     start_mentions(s, world)
 
 
@@ -225,10 +226,9 @@ def is_followable(s, world):
         find_fresh(s, world)
         has_gold = False
         for k in range(TOP):
-            s.found[hop, k] = passage = s.work.numbers[k]
-            has_gold |= passage == s.gold[hop]
-            if passage != NOTHING:
-                note(s, world, passage)
+            s.found[hop, k] = s.work.numbers[k]
+            has_gold |= s.work.numbers[k] == s.gold[hop]
+        note_all(s, world, s.work.numbers)
         is_found &= has_gold and mention_of(s, s.nodes[hop]) != NOTHING
     s.tried = s.hops
     return is_found and mention_of(s, s.nodes[MOST_HOPS]) != NOTHING
@@ -303,6 +303,19 @@ def mention(s, world, thing):
         for relation in range(world.options.relations):
             s.known[k, relation], s.doubtful[k, relation] = 0, 0
     return k
+
+
+def note_all(s, world, numbers):
+    """Notes what a search has found in the order of the passages' numbers: places in mind do not tell their rank."""
+    last = NOTHING
+    for _ in range(TOP):
+        passage = NOTHING
+        for k in range(TOP):
+            if numbers[k] > last and (passage == NOTHING or numbers[k] < passage):
+                passage = numbers[k]
+        if passage != NOTHING:
+            note(s, world, passage)
+            last = passage
 
 
 def note(s, world, passage):

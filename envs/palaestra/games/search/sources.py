@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ import numpy as np
 from palaestra.core.files import FileError
 from palaestra.games.search import generator
 from palaestra.games.search.bm25 import K1, B, build_postings, natural_log
-from palaestra.games.search.corpus import Corpus
+from palaestra.games.search.corpus import Corpus, Question
 from palaestra.games.search.dense import DenseIndex
 from palaestra.games.search.generator import Noise
 from palaestra.games.search.index import Index, compiled
@@ -49,7 +50,7 @@ from palaestra.games.search.library import (
     no_facts,
     no_questions,
 )
-from palaestra.games.search.scoring import normalize
+from palaestra.games.search.scoring import normal_words, normalize
 from palaestra.games.search.vocabulary import Vocabulary, split
 
 
@@ -126,7 +127,7 @@ def fixed_world(rules: Rules, options: Any) -> tuple[Library, Texts]:
     """
     passages, seed, split = options.passages, options.world_seed, options.split
     noise = Noise(options.aliases, options.near_duplicates, options.stale, options.contradicting)
-    world = generator.make_world(passages, seed, noise)
+    world = generator.make_world(passages, seed, noise, options.split_by)
     vocabulary, words, starts, index = _indexed(world.texts)
     asked = generator.draw_questions(world, seed, passages, options.hops, options.compare, split)
     found = np.stack([index.search(generator.path_queries(world, asked, hop), TOP)[0] for hop in range(MOST_HOPS)], 1)
@@ -151,7 +152,10 @@ def corpus_world(rules: Rules, options: Any, corpus: Corpus) -> tuple[Library, T
     """Passages and questions of files.
 
     Raises:
-        FileError: No question of the split can be answered; says why.
+        FileError: No question of the split can be asked, or with ``strict`` one of them cannot; says why.
+
+    Warns:
+        UserWarning: Questions that cannot be asked are left out; says how many, and why.
     """
     split = options.split
     vocabulary, words, starts, index = _indexed(corpus.passages)
@@ -159,32 +163,62 @@ def corpus_world(rules: Rules, options: Any, corpus: Corpus) -> tuple[Library, T
     if not asked:
         there = ", ".join(sorted({q.split for q in corpus.questions}))
         raise FileError(f"{corpus.name}: no questions of split={split!r}: it has {there}")
-    kept = []
     short = [_short_answers(q.answers) for q in asked]
-    queries = [[_beginning(corpus.passages[n]) for n in q.gold[:MOST_HOPS]] for q in asked]
-    flat = [query for some in queries for query in some]
-    found = iter(index.search(flat, TOP)[0]) if flat else iter(())
-    for question, answers, some in zip(asked, short, queries, strict=True):
-        hits = [next(found) for _ in some]
-        is_found = all(n in hit for n, hit in zip(question.gold, hits, strict=False))
-        if answers and is_found and len(question.gold) <= MOST_HOPS:
-            kept.append((question, answers, some))
-    if not kept:
-        reason = f"an answer of 1 to {WORDS} words, and at most {MOST_HOPS} passages that a search finds"
-        raise FileError(f"{corpus.name}: none of {len(asked)} questions of split={split!r} has {reason}")
-    questions, answers = tuple(q.text for q, _, _ in kept), tuple(short for _, short, _ in kept)
-    vocabulary.learn([*questions, *(f"{normalize(a)} {a}" for some in answers for a in some)])
+    kept = [(q, some) for q, some in zip(asked, short, strict=True) if some and len(q.gold) <= MOST_HOPS]
+    _tell_left_out(corpus.name, options, asked, short, len(kept))
+    questions, answers = tuple(q.text for q, _ in kept), tuple(some for _, some in kept)
+    queries = _queries(index, [q.gold for q, _ in kept])
+    vocabulary.learn(questions)
+    vocabulary.add(word for some in answers for answer in some for word in normal_words(answer))
     table = _questions(vocabulary, questions, answers)
-    for k, (question, _, some) in enumerate(kept):
+    for k, (question, _) in enumerate(kept):
         table.hops[k] = len(question.gold)
         table.gold[k, : len(question.gold)] = question.gold
-        for hop, query in enumerate(some):
-            ids = vocabulary.encode([query])[0]
+        for hop, passage in enumerate(question.gold):
+            ids = vocabulary.encode([queries[passage]])[0]
             table.queries[k, hop, : len(ids)] = ids + FIRST_WORD
     table.kind[:], table.nodes[:], table.relations[:] = GIVEN, NOTHING, NOTHING
     texts = Texts(_shown(vocabulary, set()), vocabulary, index.passages, questions, answers, index)
     rules = rules._replace(questions=len(questions))
     return Library(options.numbers, rules, language(), no_facts(), table, words, starts, *index.postings), texts
+
+
+def _tell_left_out(
+    name: str, options: Any, asked: Sequence[Question], short: Sequence[Sequence[str]], kept: int
+) -> None:
+    """Says which questions and answers a turn has no room for; see `corpus_world`."""
+    without, long = short.count(()), sum(len(q.gold) > MOST_HOPS for q in asked)
+    fewer = sum(0 < len(some) < len(set(map(normalize, q.answers))) for q, some in zip(asked, short, strict=True))
+    counts = {
+        f"have no right answer of at most {WORDS} words": without,
+        f"need more than {MOST_HOPS} passages": long,
+        f"have right answers of more than {WORDS} words, or more than {ANSWERS}, which do not count": fewer,
+    }
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+    if not reasons:
+        return
+    told = f"{name}: {len(asked) - kept} of {len(asked)} questions of split={options.split!r} are not asked: {reasons}"
+    if not kept or options.strict:
+        raise FileError(told)
+    warnings.warn(told, UserWarning, stacklevel=2)
+
+
+def _queries(index: Index, paths: Sequence[Sequence[int]]) -> dict[int, str]:
+    """What one who follows paths searches for to be shown each of their passages.
+
+    It is what the passage begins with; where that does not find it, its rarest words, which fail only where several
+    passages have the same ones.
+    """
+    numbers = list(dict.fromkeys(number for path in paths for number in path))
+    queries = {number: " ".join(split(index.passages[number])[:WORDS]) for number in numbers}
+    found = index.search(list(queries.values()), TOP)[0] if numbers else ()
+    having = np.diff(index.postings.offsets)
+    for number, hits in zip(numbers, found, strict=True):
+        if number not in hits:
+            words = dict.fromkeys(split(index.passages[number]))
+            rare = sorted(words, key=lambda word: having[index.vocabulary.ids_of([word])[0]])
+            queries[number] = " ".join(rare[:WORDS])
+    return queries
 
 
 def _indexed(texts: Sequence[str]) -> tuple[Vocabulary, np.ndarray, np.ndarray, Index]:
@@ -195,33 +229,33 @@ def _indexed(texts: Sequence[str]) -> tuple[Vocabulary, np.ndarray, np.ndarray, 
     return vocabulary, words + FIRST_WORD, starts, Index.of_parts(texts, vocabulary, postings)
 
 
-def _questions(vocabulary: Vocabulary, texts: Sequence[str], answers: Sequence[Sequence[str]]) -> Questions:
-    """Questions with their words and answers; all else is 0."""
-    table = no_questions(len(texts))
+def question_words(vocabulary: Vocabulary, texts: Sequence[str]) -> np.ndarray:
+    """The words of questions that observations show, int32 ``[Q, 24]``."""
+    table = np.zeros((len(texts), QUESTION_WORDS), np.int32)
     words, starts = vocabulary.encode(texts)
     for k, start in enumerate(starts[:-1]):
         some = words[start : min(starts[k + 1], start + QUESTION_WORDS)]
-        table.words[k, : len(some)] = some + FIRST_WORD
+        table[k, : len(some)] = some + FIRST_WORD
+    return table
+
+
+def _questions(vocabulary: Vocabulary, texts: Sequence[str], answers: Sequence[Sequence[str]]) -> Questions:
+    """Questions with their words and answers; all else is 0."""
+    table = no_questions(len(texts))
+    table.words[:] = question_words(vocabulary, texts)
     for k, some in enumerate(answers):
-        forms = dict.fromkeys(form for a in some for form in (normalize(a), " ".join(_content(a))))
-        for j, form in enumerate(list(forms)[:ANSWERS]):
-            ids = vocabulary.encode([form])[0]
+        for j, answer in enumerate(some):
+            ids = np.array(vocabulary.ids_of(normal_words(answer) or ARTICLES[:1]))
             table.answers[k, j, : len(ids)] = ids + FIRST_WORD
     return table
 
 
-def _content(answer: str) -> list[str]:
-    """The words of an answer as passages have them, without articles."""
-    return [word for word in split(answer) if word not in ARTICLES]
-
-
 def _short_answers(answers: Sequence[str]) -> tuple[str, ...]:
-    """The answers that a turn has room for."""
-    return tuple(a for a in answers if 1 <= len(_content(a)) <= WORDS and normalize(a))[:ANSWERS]
-
-
-def _beginning(passage: str) -> str:
-    return " ".join(split(passage)[:WORDS])
+    """The different answers that a turn has room for; one that has articles alone is one, too."""
+    different: dict[tuple[str, ...], str] = {}
+    for answer in answers:
+        different.setdefault(tuple(normal_words(answer)), answer)
+    return tuple(answer for words, answer in different.items() if len(words) <= WORDS)[:ANSWERS]
 
 
 def _names_of_language() -> list[str]:

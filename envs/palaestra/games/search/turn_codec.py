@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain, repeat
 from string import Formatter
 from struct import Struct
@@ -13,6 +13,7 @@ import numpy as np
 
 from palaestra.game import AgentView, Role, TextSpace, check_template
 from palaestra.games.search.language import (
+    ARTICLES,
     FIRST_WORD,
     FRESH_STEMS,
     LITERAL,
@@ -23,9 +24,9 @@ from palaestra.games.search.language import (
     stems,
 )
 from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
-from palaestra.games.search.scoring import normal_words, normalize
-from palaestra.games.search.sources import Texts
-from palaestra.games.search.turns import ANSWER, AT_START, JUDGE, NONE, SEARCH, VERBS
+from palaestra.games.search.scoring import normal_words
+from palaestra.games.search.sources import Texts, question_words
+from palaestra.games.search.turns import ANSWER, AT_START, JUDGE, MOST_TURNS, MOST_WORDS, NONE, SEARCH, VERBS
 from palaestra.games.search.vocabulary import UNKNOWN, split
 
 NO_TURN = np.array([NONE, *[NO_WORD] * WORDS])
@@ -33,6 +34,8 @@ LONGEST_TURN, LONGEST_TEXT = 2**20, 2**20
 """Characters of a turn, and of what an agent reads."""
 READ_CHARACTERS = 4096
 """Characters of a query or an answer that are read."""
+LONGEST_GENERATED = 2**9
+"""Characters of a question of a generated world, or more."""
 MOST_SHOWN = 2**14
 """Passages that a codec keeps as agents read them."""
 
@@ -52,8 +55,10 @@ PROMPTS = {
 JUDGE_PROMPT = (
     " After a search you may spend a turn to say whether the passages help: <judge>yes</judge> or <judge>no</judge>."
 )
-REFUSAL = "\n\nThis turn said nothing: write a query between <search> and </search>, or the answer between <answer> and"
-REFUSAL += " </answer>.\n\n"
+REFUSAL = (
+    "\n\nThis turn said nothing: write a query between <search> and </search>, or the answer between <answer> and"
+    f" </answer>, in at most {WORDS} words.\n\n"
+)
 
 
 def check_prompt(prompt: str) -> str:
@@ -74,6 +79,23 @@ def check_prompt(prompt: str) -> str:
     return template
 
 
+def check_length(template: str, longest: int) -> None:
+    """Refuses a template whose prompts could be longer than what an agent reads.
+
+    Args:
+        template: The prompt.
+        longest: Characters of the longest question.
+
+    Raises:
+        ValueError: They could be.
+    """
+    count = sum("question" in (field or "") for _, field, *_ in Formatter().parse(template))
+    most = len(template.format(question="", turns=MOST_TURNS, words=MOST_WORDS, judge=JUDGE_PROMPT)) + count * longest
+    if most > LONGEST_TEXT:
+        told = f"with the longest question it has {most} characters, an observation at most {LONGEST_TEXT}"
+        raise ValueError(f"prompt={template[:60]!r}...: {told}: shorten it")
+
+
 def has_plain_question(template: str) -> bool:
     """Whether a template's questions stand in it as they are."""
     fields = [field for _, *field in Formatter().parse(template) if "question" in f"{field[0]}{field[1]}"]
@@ -89,12 +111,12 @@ def around_question(template: str, turns: int, words: int, judge: str) -> list[s
 QUESTION = "question"
 """Tag of a turn that asks, in `palaestra.games.search.examiner`."""
 TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in (*VERBS, QUESTION)}
-NUMBERS = np.dtype(("<i4", 4 + TOP))
-"""The last fields of an observation of the token form: ``number``, ``documents``, ``verb``, ``turns_left`` and
-``words_left``, see `turns.token_fields`. Read at once: each read of a record takes as long as all."""
+NUMBERS = np.dtype(("<i4", 3 + TOP))
+"""The last fields of an observation of the token form: ``documents``, ``verb``, ``turns_left`` and ``words_left``, see
+`turns.token_fields`. Read at once: each read of a record takes as long as all."""
 NUMBERS_AT = 4 * (QUESTION_WORDS + TOP * PASSAGE_WORDS)
 """Where they begin, in bytes."""
-ONE_ROW = Struct(f"<{4 + TOP}i")
+ONE_ROW = Struct(f"<{3 + TOP}i")
 
 
 def sample_turn(generator: np.random.Generator) -> str:
@@ -141,6 +163,7 @@ class TurnCodec:
         self.texts, self._judges = texts, judges
         self._verbs = VERBS[1:] if judges else VERBS[1:-1]
         self._prompt = check_prompt(prompt)
+        check_length(self._prompt, max(map(len, texts.questions), default=LONGEST_GENERATED))
         self._is_plain = has_plain_question(self._prompt)
         self._shown = dict[int, str]()
         self._told = dict[int, Told]()
@@ -180,19 +203,21 @@ class TurnCodec:
         return decoded
 
     def _turn(self, action: str) -> tuple[int, list[int]]:
-        """Verb, and the words' numbers in the vocabulary."""
+        """Verb, and the words' numbers in the vocabulary.
+
+        An answer has the words of `palaestra.games.search.scoring`; one without any (``the``) is an article.
+        """
         verb, content = parse(action, self._verbs)
+        content = content.strip()
         if verb == "none":
             return NONE, []
         text = content[:READ_CHARACTERS]
         if verb == "search" or verb == "judge":
             return VERBS.index(verb), self.texts.vocabulary.ids_of(split(text.replace("\0", " "))[:WORDS])
-        has_words_alone = text.isascii() and text.isprintable()  # when it is normal
-        words = normal_words(text) if has_words_alone else split(normalize(text))
-        ids = self.texts.vocabulary.ids_of(words[:WORDS])
-        if words and (len(words) > WORDS or len(content) > READ_CHARACTERS):
-            ids[-1] = UNKNOWN  # a longer answer is not its beginning
-        return ANSWER, ids
+        words = normal_words(text)
+        if len(words) > WORDS or len(content) > READ_CHARACTERS:
+            return NONE, []
+        return ANSWER, self.texts.vocabulary.ids_of(words or ARTICLES[: bool(text)])
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -211,29 +236,30 @@ class TurnCodec:
 
     def encode(self, view: AgentView) -> str:
         """What came since the last turn: at first the prompt with the question, then passages."""
-        return self._segment(ONE_ROW.unpack_from(view.row, NUMBERS_AT), view.row)
+        return self._segment(ONE_ROW.unpack_from(view.row, NUMBERS_AT), view.row, view.record)
 
     def encode_many(self, view: AgentView) -> list[str]:
         """The same for N matches."""
-        rows: Iterable[Any] = repeat(None) if self.texts.passages else view.row
-        return list(map(self._segment, view.row.getfield(NUMBERS, NUMBERS_AT).tolist(), rows))
+        records = repeat(None) if view.record is None else view.record
+        return list(map(self._segment, view.row.getfield(NUMBERS, NUMBERS_AT).tolist(), view.row, records))
 
-    def _segment(self, numbers: Sequence[int], row: Any) -> str:
+    def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `encode`.
 
         Args:
             numbers: Those of `NUMBERS`.
-            row: The observation, read where its question or its passages are words of its own.
+            row: The observation.
+            record: Of the match, or None.
         """
         *_, verb, turns, words = numbers
         if verb == SEARCH:
-            if numbers[1] == NOTHING:
+            if numbers[0] == NOTHING:
                 text = "No passage was found." if words > 0 else "No words are left."
             else:
-                text = "\n".join(self._passages(numbers[1 : 1 + TOP], row))
+                text = "\n".join(self._passages(numbers[:TOP], row))
             return f"\n\n<information>{text}</information>\n\n"
         if verb == AT_START:
-            question = self.texts.questions[numbers[0]] if self.texts.questions else question_of(self.texts, row)
+            question = self._question(row, record)
             judge = JUDGE_PROMPT if self._judges else ""
             if self._is_plain:
                 return question.join(around_question(self._prompt, turns, words, judge))
@@ -259,26 +285,44 @@ class TurnCodec:
     def info(self, view: AgentView) -> dict[str, Any]:
         """``question``, ``answers`` and ``path``: subject, relation and object of each needed passage, or its title.
 
-        In worlds of their own the last two are empty once the next match has begun.
+        Once the next match has begun, the last two are empty.
         """
-        if self.texts.questions:
-            question, answers, path = self._fixed(ONE_ROW.unpack_from(view.row, NUMBERS_AT)[0], view.world)
-        else:
-            question, answers, path = self._fresh(view.row, view.record)
+        question, answers, path = self._told_of(view.world, view.row, view.record)
         return {"question": question, "answers": [*answers], "path": list(map(list, path))}
 
     def info_many(self, view: AgentView) -> dict[str, list[Any]]:
         """The same of N matches, by name."""
-        if self.texts.questions:
-            told = [self._fixed(number, view.world) for number in view.row["number"].tolist()]
-        else:
-            records: Iterable[Any] = repeat(None) if view.record is None else view.record
-            told = list(map(self._fresh, view.row, records))
+        records: Iterable[Any] = repeat(None) if view.record is None else view.record
+        told = list(map(partial(self._told_of, view.world), view.row, records))
         return {
             "question": [question for question, _, _ in told],
             "answers": [[*answers] for _, answers, _ in told],
             "path": [list(map(list, path)) for _, _, path in told],
         }
+
+    def _told_of(self, world: Any, row: Any, record: Any) -> Told:
+        """See `info`."""
+        if record is None:
+            return self._question(row, None), (), ()
+        if self.texts.questions:
+            return self._fixed(int(record["number"]), world)
+        return question_of(self.texts, record), fresh_answers(self.texts, record), fresh_path(self.texts, record)
+
+    def _question(self, row: Any, record: Any) -> str:
+        """The question of a match, by its observation alone if need be; see `_segment`."""
+        if record is not None or not self.texts.questions:
+            return question_of(self.texts, row if record is None else record)
+        return self._by_words.get(row["question"].tobytes()) or sentence_of(words_of(self.texts, row["question"]))
+
+    @cached_property
+    def _by_words(self) -> dict[bytes, str]:
+        """The questions of a fixed world by the words that observations show; "" where several have the same."""
+        found = dict[bytes, str]()
+        for text, words in zip(
+            self.texts.questions, question_words(self.texts.vocabulary, self.texts.questions), strict=True
+        ):
+            found[words.tobytes()] = text if found.get(words.tobytes(), text) == text else ""
+        return found
 
     def _fixed(self, number: int, world: Any) -> Told:
         """See `info`; of a question of a fixed world."""
@@ -287,13 +331,6 @@ class TurnCodec:
             path = tuple(self._step_of(p, world.facts) for p in needed(world.questions, number))
             told = self._told[number] = (self.texts.questions[number], self.texts.answers[number], path)
         return told
-
-    def _fresh(self, row: Any, record: Any) -> Told:
-        """Likewise in a world of the match's own."""
-        question = question_of(self.texts, row)
-        if record is None:
-            return question, (), ()
-        return question, fresh_answers(self.texts, record), fresh_path(self.texts, record)
 
     def _step_of(self, passage: int, facts: Any) -> tuple[str, ...]:
         title = self.texts.passages[passage].partition("\n")[0]
@@ -308,12 +345,14 @@ def question_of(texts: Texts, row: Any) -> str:
 
     Args:
         texts: The game's texts.
-        row: An observation of the token form, or a match record.
+        row: The match record; in a world of the match's own, an observation of the token form does as well.
     """
-    if texts.questions:
-        return texts.questions[row["number"]]
-    text = words_of(texts, row["question"])
-    return f"{text[0].upper()}{text[1:]}{'.' if text.startswith('name') else '?'}"
+    return texts.questions[row["number"]] if texts.questions else sentence_of(words_of(texts, row["question"]))
+
+
+def sentence_of(words: str) -> str:
+    """The words of a question as a sentence."""
+    return f"{words[:1].upper()}{words[1:]}{'.' if words.startswith('name') else '?'}"
 
 
 def passage_of(texts: Texts, number: int) -> tuple[str, str]:

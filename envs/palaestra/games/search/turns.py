@@ -35,7 +35,7 @@ from palaestra.games.search.library import (
     WORDS,
 )
 from palaestra.games.search.question_rules import STATE as QUESTION_STATE
-from palaestra.games.search.question_rules import find_again, mention_of, note, pose, query
+from palaestra.games.search.question_rules import find_again, mention_of, note_all, pose, query
 
 NONE, SEARCH, ANSWER, JUDGE = range(4)
 """Verbs of a turn."""
@@ -75,6 +75,8 @@ STATE = (
     ("last_verb", "i8"),
     ("words_left", "i8"),
     ("judged", "u1"),
+    ("approved", "u1", (MOST_HOPS,)),
+    ("earned", "f8"),
     ("shown", "i4", (TOP,)),
 )
 SCRATCH = (("terms", TERM, (WORDS,)), ("sums", "f8", (SUMS,)), ("left", "i4", (WORDS,)))
@@ -149,7 +151,7 @@ def take_turn(s, world, verb, rewards, scratch):
     elif verb == SEARCH:
         pay = search(s, world, scratch)
     elif verb == ANSWER:
-        pay = answer(s, scratch)
+        pay = answer(s, scratch) + s.earned
     elif verb == JUDGE:
         pay = judge(s, world)
     else:
@@ -190,8 +192,8 @@ def search(s, world, scratch):
             if numbers[k] != NOTHING and numbers[k] == s.gold[hop] and s.seen[hop] == 0:
                 s.seen[hop] = 1
                 gained += 1
-        if world.rules.structured and numbers[k] != NOTHING:
-            note(s, world, numbers[k])
+    if world.rules.structured:
+        note_all(s, world, numbers)
     s.judged = 0
     s.info.hops_found += gained
     if gained > 0:
@@ -201,27 +203,25 @@ def search(s, world, scratch):
 
 def answer(s, scratch):
     """Ends the match with an answer; returns its pay."""
-    best = 0.0
-    for j in range(ANSWERS):
-        if s.answers[j, 0] != NO_WORD:
-            best = max(best, overlap(s, s.answers[j], scratch.left))
-    s.info.f1 = best
     s.info.end_reason = ANSWERED
     for j in range(ANSWERS):
-        if is_equal(s.work.words, s.answers[j]):
-            s.info.exact_match = 1
-            s.info.winner = 0
-            s.info.turn_label = 1
-            return 1.0
-    return s.parameters.partial_credit * best
+        if s.answers[j, 0] != NO_WORD:
+            s.info.f1 = max(s.info.f1, overlap(s, s.answers[j], scratch.left))
+            if is_equal(s.work.words, s.answers[j]):
+                s.info.exact_match = 1
+    if s.info.exact_match == 0:
+        return s.parameters.partial_credit * s.info.f1
+    s.info.winner = 0
+    s.info.turn_label = 1
+    return 1.0
 
 
 def is_equal(words, target):
-    """Whether an answer is the target, articles apart; an empty target equals nothing."""
-    k, j = next_word(words, 0), 0
-    while k < WORDS and j < WORDS and target[j] != NO_WORD and words[k] == target[j]:
-        k, j = next_word(words, k + 1), j + 1
-    return j > 0 and k >= WORDS and (j >= WORDS or target[j] == NO_WORD)
+    """Whether an answer is the target, articles apart."""
+    k, j = next_word(words, 0), next_word(target, 0)
+    while k < WORDS and j < WORDS and target[j] >= FIRST_WORD and words[k] == target[j]:
+        k, j = next_word(words, k + 1), next_word(target, j + 1)
+    return k >= WORDS and j >= WORDS
 
 
 def next_word(words, k):
@@ -232,33 +232,56 @@ def next_word(words, k):
 
 
 def overlap(s, target, left):
-    """F1 of an answer's words: twice the words that it shares with the target over the words of both."""
+    """F1 of an answer's words, articles apart: twice the words that it shares with the target over the words of both.
+
+    Where one of them has no words, 1 if the other has none either.
+    """
     given, wanted, shared = 0, 0, 0
     for j in range(WORDS):
-        left[j] = target[j]
-        wanted += target[j] != NO_WORD
+        left[j] = target[j] if target[j] > LAST_ARTICLE else NO_WORD
+        wanted += left[j] != NO_WORD
     k = next_word(s.work.words, 0)
     while k < WORDS:
         given += 1
         for j in range(WORDS):
-            if left[j] == s.work.words[k] and left[j] >= FIRST_WORD:
+            if left[j] == s.work.words[k] and left[j] != NO_WORD:
                 left[j] = NO_WORD
                 shared += 1
                 break
         k = next_word(s.work.words, k + 1)
-    return 2.0 * shared / (given + wanted) if shared > 0 else 0.0
+    if given == 0 or wanted == 0:
+        return 1.0 if given == wanted else 0.0
+    return 2.0 * shared / (given + wanted)
 
 
 def judge(s, world):
-    """Judges the passages of the last search, once; returns the pay."""
+    """Judges the passages of the last search, once; returns the pay.
+
+    What a right judgement earns is paid with the answer, and once for each needed passage: so neither searches that
+    find nothing, nor passages that come again, nor a match without an answer pay.
+    """
     is_yes = s.work.words[0] == world.language.literal_words[YES, 0]
     if s.judged or not (is_yes or s.work.words[0] == world.language.literal_words[NO, 0]):
         return 0.0
     s.judged = 1
-    if is_yes == suffices(s):
+    is_new = approve(s)
+    if s.hops == 0 or s.shown[0] == NOTHING or suffices(s) != is_new:
+        return 0.0
+    if is_yes == is_new:
         s.info.turn_label = 1
-        return world.rules.judge_right
+        s.earned += world.rules.judge_right if is_yes else 0.0
+        return 0.0
     return world.rules.judge_accept if is_yes else world.rules.judge_reject
+
+
+def approve(s):
+    """Notes which needed passages the last search found; returns whether there are some that were not judged before."""
+    is_new = False
+    for hop in range(s.hops):
+        for k in range(TOP):
+            if s.shown[k] != NOTHING and s.shown[k] == s.gold[hop] and s.approved[hop] == 0:
+                s.approved[hop], is_new = 1, True
+    return is_new
 
 
 def suffices(s):
@@ -273,19 +296,17 @@ def suffices(s):
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
-def token_fields(documents: int, questions: int, vocabulary: int) -> tuple[Field, ...]:
+def token_fields(documents: int, vocabulary: int) -> tuple[Field, ...]:
     """What an agent sees in the token form.
 
     Args:
         documents: Number of passages.
-        questions: Number of questions of a fixed world.
         vocabulary: Number of tokens.
     """
     token: dict[str, Any] = {"low": 0, "high": vocabulary - 1, "dtype": "i4"}
     return (
         Field("question", (QUESTION_WORDS,), about="words of the question", at="reset", **token),
         Field("passages", (TOP, PASSAGE_WORDS), about="words of what was found, its best passage first", **token),
-        Field("number", (), NOTHING, max(questions - 1, 0), "1", "of the question, or -1", "i4", at="reset"),
         Field("documents", (TOP,), NOTHING, documents - 1, "1", "numbers of these passages, -1 for none", "i4"),
         Field("verb", (), AT_START, JUDGE, "1", "of the last turn, -1 at first", "i4"),
         Field("turns_left", (), 0, MOST_TURNS, "1", "turns until the match is truncated", "i4"),
@@ -313,7 +334,6 @@ def observe_question(s, world, observations, scratch):
     row = observations.agent[0]
     for k in range(QUESTION_WORDS):
         row.question[k] = s.question[k]
-    row.number = s.number
 
 
 def copy_passage(world, passage, out):
@@ -469,7 +489,7 @@ def plan(s, world, which):
     if world.rules.judge and s.judged == 0:
         return JUDGE, LITERAL - (YES if suffices(s) else NO), NOTHING
     for hop in range(s.hops):
-        if s.seen[hop] == 0:
+        if s.seen[hop] == 0 and s.steps + 1 < s.parameters.horizon:
             return SEARCH, s.nodes[hop], hop if s.kind == GIVEN else s.relations[hop]
     return ANSWER, s.nodes[MOST_HOPS], NOTHING
 

@@ -1,15 +1,19 @@
 """How text becomes words: lower case, runs of Unicode letters and digits; no stop words, no stemming.
 
-A letter or digit is what `str.isalnum` says. Accents that are characters of their own (``e`` and U+0301) end a word, so
-text should be in composed form (NFC), as most text is.
+A letter or digit is what `str.isalnum` says. Combining marks (category M: vowels of Hindi and Tamil, Arabic's shadda,
+accents) and the two joiners continue a word, as in Unicode's text segmentation (UAX 29, WB4). So ``e`` and U+0301 are
+another word than the composed character: text should be in composed form (NFC), as most text is. Scripts without blanks
+are not segmented: a run of Chinese or Thai is one word.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, islice, repeat
+from functools import cache
+from itertools import chain, count, islice, repeat
 
 import numpy as np
 
@@ -20,7 +24,9 @@ BETWEEN, END = "\0", -2
 AT_ONCE = 4096
 """Texts whose words are in memory at the same time."""
 
-WORD = re.compile(rf"[^\W_]+|{BETWEEN}")
+PLACES_OF_MARKS = range(0x300, 0x1E94B), range(0xE0100, 0xE01F0)
+"""Code points among which all combining marks are, and the joiners."""
+JOINERS = "\u200c\u200d"
 ASCII = bytes(ord(c.lower() if c.isalnum() or c == BETWEEN else " ") for c in map(chr, range(128))).ljust(256)
 """What stands for each byte of a text of ASCII."""
 
@@ -62,7 +68,12 @@ class Vocabulary:
 
     def ids_of(self, words: Sequence[str]) -> list[int]:
         """Ids of words, each in lower case as `split` gives it."""
-        return [self._ids.get(word, UNKNOWN) for word in words]
+        return [UNKNOWN if word == BETWEEN else self._ids.get(word, UNKNOWN) for word in words]
+
+    def add(self, words: Iterable[str]) -> None:
+        """Gives words that are unknown the next ids, as they are."""
+        for word in words:
+            self._ids.setdefault(word, len(self))
 
     def learn(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The words of Q texts, of which unknown ones get the next ids; see `encode`."""
@@ -79,7 +90,19 @@ def split(text: str) -> list[str]:
     """
     if text.isascii():
         return text.encode().translate(ASCII).decode().split()
-    return WORD.findall(text.lower())
+    return _word().findall(text.lower().replace("_", " "))
+
+
+def matches(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text with their places, in the case that they have."""
+    return _word().finditer(text.replace("_", " "))
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """A letter or digit and what continues its word; the first text that is no ASCII looks for the marks."""
+    marks = (c for c in map(chr, chain(*PLACES_OF_MARKS)) if unicodedata.category(c)[0] == "M")
+    return re.compile(rf"\w[\w{''.join(marks)}{JOINERS}]*|{BETWEEN}")
 
 
 def _in(texts: Sequence[str]) -> Iterator[list[str]]:
