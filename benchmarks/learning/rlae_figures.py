@@ -272,7 +272,7 @@ def result(setting: Setting, method: str, mixture: str, logs: Any, lines: Mappin
     else:
         asked = [("not below the best static weights", low >= static)]
     shares = {"gap": gap, "gap_low": gap_low, "gap_high": gap_high, "cpu_s": float(cpu_s.max())}
-    row = {"method": method, "mixture": mixture, "mean": mean, "low": low, "high": high, "worst": right.min()}
+    row = {"method": method, "mixture": mixture, "mean": mean, "low": low, "high": high, "worst": float(right.min())}
     return {**row, **shares, "verdict": verdicts(asked).strip()}
 
 
