@@ -42,8 +42,8 @@ def test_what_a_table_has_seen_fades_and_is_forgotten_when_a_match_ends():
     options: dict[str, Any] = {"matches": 256, "num_envs": 128, "seed": 3, "feature_noise": 0.0, "domain_stay": 1.0}
     first = learn_table({"feature_noise": 0.0}, 0.0)
     endless = Table(first.right, 1.0)  # what is left of the matches before would mislead it
-    shares = [evaluate(rlae.WHO["one"][0], player, **options).results["return_a"] for player in (first, endless)]
-    np.testing.assert_array_equal(*shares)
+    one, other = (evaluate(rlae.WHO["one"][0], player, **options).results["return_a"] for player in (first, endless))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_runs_of_a_figure_have_folders_of_their_own_and_the_mixture_that_is_measured(tmp_path: Path):
