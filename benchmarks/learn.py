@@ -10,6 +10,7 @@
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
+    python benchmarks/learn.py rlae_hidden     # the same where the domain is hidden
     python benchmarks/learn.py seqwm       # sequential world models: see `learning.seqwm_figures`
     python benchmarks/learn.py poisson     # ordered discrete actions: see `learning.poisson_figures`
     python benchmarks/learn.py humanoid    # of these, the longest one, which `poisson` leaves out
@@ -73,7 +74,8 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "text_bases": text_figures.text_bases,
     "text_learning": text_figures.text_learning,
     "text_distil": distil_figures.text_distil,
-    "rlae": rlae_figures.rlae_figure,
+    "rlae": partial(rlae_figures.rlae_figure, rlae_figures.RLAE),
+    "rlae_hidden": partial(rlae_figures.rlae_figure, rlae_figures.HIDDEN),
     **{f"dipllm_{group}": partial(dipllm_figures.dipllm_figure, group) for group in dipllm_figures.GROUPS},
     "seqwm_copy": seqwm_figures.seqwm_copy,
     "seqwm_tasks": seqwm_figures.seqwm_tasks,
@@ -110,7 +112,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "search_turns": search_figures.draw_search,
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
     **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
-    "rlae": rlae_figures.draw_rlae,
+    "rlae": partial(rlae_figures.draw_rlae, rlae_figures.RLAE),
     "seqwm_copy": seqwm_figures.draw_copy,
     **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
     "seqwm_modes": seqwm_figures.draw_modes,

@@ -19,10 +19,13 @@ loss is the same::
     policy:  -mean min(rho A, clip(rho, 1 - c, 1 + c) A) - entropy coefficient * entropy
 
 A state is what the environment shows: features of the span's domain, the models' entropies, and the position. Learning
-rates and sizes are ours. Greedy play gives the means::
+rates and sizes are ours. Greedy play gives the means. The paper's state is the whole text so far; ours shows one span,
+so that where spans before tell more agents need a recurrent state. Both kinds of agents then learn by MAPPO: with one
+agent it is PPO with a recurrent policy::
 
     python -m palaestra_baselines.rlae --agents one
     python -m palaestra_baselines.rlae --agents each
+    python -m palaestra_baselines.rlae --agents one --recurrent --options spans=12 domain_stay=0.95 feature_noise=1.0
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ from palaestra.core.run.opponents import Opponent
 from palaestra.evaluation import evaluate
 from palaestra_baselines import mappo
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.flat_networks import DEVIATION, UtilityPlayer, load_player
+from palaestra_baselines.common.flat_networks import DEVIATION, UtilityPlayer
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunFolder
 from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, learning_command, linear_schedule
@@ -57,7 +60,7 @@ WHO = {"one": ("palaestra/LLMEnsemble-v0", "agent"), "each": ("palaestra/LLMEnse
 """Environment and team by the agents that decide."""
 
 
-load_policy = load_player
+load_policy = mappo.load_policy
 """The player of a policy file, which gives the means of the logits."""
 
 
@@ -65,7 +68,8 @@ load_policy = load_player
 class Args(mappo.Args):
     """Arguments beside those of `palaestra_baselines.mappo.Args`, which both agents share.
 
-    With one agent the critic has the widths and the rate of the policy: arguments of the critic mean nothing.
+    With one agent that has no recurrent state the critic has the widths and the rate of the policy: arguments of the
+    critic mean nothing.
 
     Attributes:
         agents: ``one`` gives the logits of all models; ``each`` gives that of its own.
@@ -80,6 +84,7 @@ class Args(mappo.Args):
     total_steps: int = 200_000
     lanes: int = 128
     rollout: int = 12
+    chunk: int = 12
     evaluations: int = 10
     matches: int = 1024
     directory: Path = Path("runs/rlae")
@@ -88,6 +93,11 @@ class Args(mappo.Args):
         """Fills in what `agents` says."""
         env_id, team = WHO[self.agents]
         self.env_id, self.team = self.env_id or env_id, self.team or team
+
+    @property
+    def by_sb3(self) -> bool:
+        """Whether PPO is that of Stable-Baselines3, which has no recurrent state."""
+        return self.agents == "one" and not self.recurrent
 
     def check(self) -> None:
         """Looks at the arguments.
@@ -104,9 +114,9 @@ class Args(mappo.Args):
             )
         if self.opponent:
             raise ValueError(f"--opponent {self.opponent}: nobody plays against an ensemble, leave it out")
-        if self.agents == "one" and (self.recurrent or self.network != "flat"):
-            raise ValueError("--agents one has a flat network without recurrence: leave --network and --recurrent out")
-        if self.agents == "one" and self.lanes * self.rollout % self.minibatches:
+        if self.network != "flat":
+            raise ValueError("--network entity reads units, an ensemble has none: leave --network out")
+        if self.by_sb3 and self.lanes * self.rollout % self.minibatches:
             raise ValueError(f"--lanes times --rollout must be a multiple of --minibatches, got {self.minibatches}")
 
 
@@ -192,7 +202,7 @@ def mean_return(args: Args, player: Opponent) -> dict[str, float]:
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """Trains, or resumes; files as in `palaestra_baselines.fm3q.train`."""
-    return train_one(args, evaluation) if args.agents == "one" else mappo.train(args, evaluation, METHOD)
+    return train_one(args, evaluation) if args.by_sb3 else mappo.train(args, evaluation, METHOD)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

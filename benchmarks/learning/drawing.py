@@ -63,6 +63,8 @@ STYLES: dict[str, Style] = {
     "ARAC, agents decide at once": Style(SKY, SHORT, "v"),
     "MAPPO, 4 M decisions": Style(SKY, DASH_DOT, "^"),
     "PPO": Style(PURPLE, SOLID, "o"),
+    "PPO, memory": Style(VERMILLION, DASH_DOT, "^"),
+    "MAPPO, memory": Style(GREEN, LONG, "D"),
     "evolution, league": Style(VERMILLION, SOLID, "o"),
     "evolution, scripts": Style(ORANGE, DASHED, "s"),
     "PPO, scripts": Style(BLUE, DASH_DOT, "^"),

@@ -24,6 +24,7 @@ from palaestra.evaluation import evaluate
 from palaestra_baselines import rlae
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.training import EVALUATION_SEED
 
 SMALL: dict[str, Any] = {
     "total_steps": 400,
@@ -153,6 +154,17 @@ def test_a_policy_file_plays_what_was_evaluated_on_any_mixture(agents: str, tmp_
     assert elsewhere.results["return_a"].mean() != pytest.approx(found)
 
 
+@AGENTS
+def test_a_policy_with_memory_is_played_as_it_was_evaluated(agents: str, tmp_path: Path):
+    args = small(tmp_path, agents, total_steps=96, recurrent=True, rollout=12, options=("domain_stay=0.9",))
+    report = rlae.train(args)
+    player = rlae.load_policy(report.weights, registry.make_game(args.env_id)[0], args.team)
+    assert player.memory_size == (1 if agents == "one" else 3) * SMALL["hidden"][-1]
+    options: dict[str, Any] = {"matches": 64, "num_envs": 64, "seed": EVALUATION_SEED, "domain_stay": 0.9}
+    found = evaluate(args.env_id, player, **options).results["return_a"].mean()
+    assert found == pytest.approx(report.log[-1]["return"])
+
+
 def test_the_saved_perceptron_is_the_mean_of_the_policy(tmp_path: Path):
     model, vec = learning_model(small(tmp_path))
     model.learn(200)
@@ -177,7 +189,9 @@ def test_the_saved_perceptron_is_the_mean_of_the_policy(tmp_path: Path):
         ({"env_id": "palaestra/LLMEnsemble-Multi-v0"}, "got --env-id palaestra/LLMEnsemble-Multi-v0: give the other"),
         ({"agents": "each", "env_id": "palaestra/LLMEnsemble-v0"}, "--agents each weights the models of"),
         ({"opponent": "uniform"}, "--opponent uniform: nobody plays against an ensemble"),
-        ({"recurrent": True, "chunk": 6}, "--agents one has a flat network without recurrence"),
+        ({"network": "entity"}, "--network entity reads units, an ensemble has none"),
+        ({"agents": "each", "network": "entity"}, "--network entity reads units, an ensemble has none"),
+        ({"recurrent": True, "rollout": 8}, "--rollout must be a multiple of --chunk, got 8 and 12"),
         ({"lanes": 5, "rollout": 5}, "--lanes times --rollout must be a multiple of --minibatches, got 2"),
         ({"clip": 2.0}, "--clip must be between 0 and 1"),
     ],

@@ -89,6 +89,37 @@ def test_each_span_has_a_domain_of_its_own() -> None:
     assert all(len(set(column)) > 1 for column in np.transpose(seen))
 
 
+def domains_of(sim: Any) -> np.ndarray:
+    """Domains of all spans of a match, int64 ``[spans, N]``."""
+    found = [sim.info["domain"].copy()]
+    for _ in range(sim.game.world.spans - 1):
+        sim.step(np.zeros((sim.num_envs, 1, K)))
+        found.append(sim.info["domain"].copy())
+    return np.array(found)
+
+
+def test_a_span_keeps_the_domain_of_the_one_before_as_often_as_told() -> None:
+    """Of five domains a span that is drawn anew has the old one in a fifth, of this mixture in 5/8 of the cases."""
+    for mixture, again in (((1,) * D, 0.2), ((3, 1, 0, 0, 0), 0.625)):
+        domains = domains_of(started(1024, domain_stay=0.75, mixture=mixture))
+        assert abs((domains[1:] == domains[:-1]).mean() - (0.75 + 0.25 * again)) < 0.02
+        for drawn in (domains[0], domains[1:][domains[1:] != domains[:-1]]):  # the mixture where spans begin anew
+            assert set(drawn.tolist()) == {d for d in range(D) if mixture[d]}
+        np.testing.assert_allclose(
+            np.bincount(domains[0], minlength=D) / 1024, np.array(mixture) / sum(mixture), atol=0.05
+        )
+
+
+@jitless
+def test_a_domain_that_stays_is_drawn_once_a_match() -> None:
+    sim = started(32, domain_stay=1.0)
+    domains = domains_of(sim)
+    assert (domains == domains[0]).all()
+    sim.reset(seed=5)
+    assert (sim.info["domain"] != domains[0]).any()
+    assert set(sim.info["domain"].tolist()) == set(range(D))
+
+
 @jitless
 def test_features_without_noise_are_the_domain() -> None:
     sim = started(32, feature_noise=0.0)
@@ -268,11 +299,14 @@ def test_sizes_and_tables_share_one_kernel() -> None:
         ({"mixture": (0,) * 5}, "not all of them 0"),
         ({"mixture": (-1, 1, 1, 1, 1)}, "mixture="),
         ({"mixture": (float("nan"), 1, 1, 1, 1)}, "mixture="),
-        ({"prompts": "some.jsonl"}, "prompts='some.jsonl' means nothing with live=None"),
-        ({"recorded": "x.npz", "skill": ((0.5,),)}, "skill=.* means nothing with recorded='x.npz'"),
-        ({"live": ("a",), "mixture": [1] * 5}, r"mixture=.* means nothing with live=\('a',\)"),
     ],
 )
 def test_keywords_that_do_not_fit_are_refused(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         registry.make_game(ONE, **keywords)
+
+
+@pytest.mark.parametrize("name", ["recorded", "live", "prompts"])
+def test_experts_of_files_and_models_are_no_longer_keywords(name: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}': it is not a keyword of {ONE}"):
+        registry.make_game(ONE, **{name: "experts"})

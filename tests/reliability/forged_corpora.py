@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a written list: a row a line
-"""The written list of forged corpora, questions, indexes, prompts, recordings of experts and flights."""
+"""The written list of forged corpora, questions, indexes and flights."""
 
 from __future__ import annotations
 
@@ -42,17 +42,6 @@ def write_index(folder: Path) -> None:
     Index(Passages(TEXTS, ["a", "b", "c", "d"])).save(folder)
 
 
-def write_prompts(folder: Path) -> None:
-    """Prompts of live experts."""
-    content("prompts.jsonl", rows({"prompt": "2 + 2 =", "answer": " four"}))(folder)
-
-
-def write_recording(folder: Path) -> None:
-    """Recorded experts."""
-    probs = np.full((2, 24, 2, 8), 1 / 8, "<f4")
-    np.savez(folder / "experts.npz", probs=probs, right=np.zeros((2, 24), "<i4"), domain=np.zeros(2, "<i4"))
-
-
 FLIGHT = "FileType=text/acmi/tacview\nFileVersion=2.2\n0,ReferenceTime=2000-01-01T00:00:00Z\n#0\n101,T=1|2|3|0|0|0,Name=F-16C\n"
 
 
@@ -64,8 +53,6 @@ def write_flight(folder: Path) -> None:
 WRITERS |= {
     "corpus": write_corpus,
     "index": write_index,
-    "prompts": write_prompts,
-    "recording": write_recording,
     "flight": write_flight,
 }
 
@@ -111,32 +98,6 @@ def header(name: str, text: bytes) -> Callable[[Path], None]:
     """Another header of an array."""
     padded = text + b" " * (117 - len(text)) + b"\n"
     return content(f"{name}.npy", b"\x93NUMPY\1\0" + len(padded).to_bytes(2, "little") + padded)
-
-
-def recorded(**arrays: Any) -> Callable[[Path], None]:
-    """Other arrays of a recording; compressed."""
-
-    def write(folder: Path) -> None:
-        with np.load(folder / "experts.npz") as old:
-            table = {name: old[name] for name in old.files} | arrays
-        np.savez_compressed(folder / "experts.npz", allow_pickle=True, **table)
-
-    return write
-
-
-def bomb(folder: Path) -> None:
-    """A recording of 8 GB in 8 MB, written part by part."""
-    np.save(folder / "head.npy", np.zeros(0, "<f4"))
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        head, {"descr": "<f4", "fortran_order": False, "shape": (2, 24, 2, 20_000_000)}
-    )
-    with zipfile.ZipFile(folder / "experts.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("probs.npy", "w", force_zip64=True) as file:
-            file.write(head.getvalue())
-            for _ in range(48):
-                file.write(bytes(160_000_000 // 20))
-        archive.writestr("right.npy", b"")
 
 
 def zipped(member: bytes | None, size: int = 0) -> Callable[[Path], None]:
@@ -264,28 +225,6 @@ INDEXES = of(
     ("words: one twice", array("words", lambda a: np.frombuffer(b"a\na", np.uint8)), "words.npy"),
 )  # fmt: skip
 OTHERS = [
-    *of(
-        "prompts",
-        ("prompts: a pipe", pipe("prompts.jsonl"), "prompts.jsonl"),
-        ("prompts: 20 GB", sparse("prompts.jsonl"), "prompts.jsonl"),
-        ("prompts: 30 MB of nothing", sparse("prompts.jsonl", 30_000_000), "prompts.jsonl"),
-        ("prompts: empty", content("prompts.jsonl", b""), "prompts.jsonl"),
-        ("prompts: 100,000 brackets", content("prompts.jsonl", b"[" * 100_000), "prompts.jsonl"),
-        ("prompts: escapes", content("prompts.jsonl", rows({"prompt": 3, "answer": ESCAPES})), "prompts.jsonl"),
-        ("prompts: a domain of 10**30", content("prompts.jsonl", rows({"prompt": "a", "answer": "b", "domain": 10**30})), "prompts.jsonl"),
-    ),
-    *of(
-        "recording",
-        ("recording: a pipe", pipe("experts.npz"), "experts.npz"),
-        ("recording: 20 GB", sparse("experts.npz"), "experts.npz"),
-        ("recording: 8 GB in 8 MB", bomb, "experts.npz"),
-        ("recording: objects", recorded(right=np.array([[Payload(Path("/tmp/none"))]], object)), "experts.npz"),
-        ("recording: not a number", recorded(probs=np.full((2, 24, 2, 8), np.nan, "<f4")), "experts.npz"),
-        ("recording: below 0", recorded(right=np.full((2, 24), -1, "<i4")), "experts.npz"),
-        ("recording: beyond the vocabulary", recorded(right=np.full((2, 24), 8, "<i4")), "experts.npz"),
-        ("recording: other axes", recorded(probs=np.zeros(8, "<f4")), "experts.npz"),
-        ("recording: a pickle", content("experts.npz", pickle.dumps(Payload(Path("/tmp/none")))), "experts.npz"),
-    ),
     *of(
         "flight",
         ("flight: a pipe", pipe("flight.acmi"), "flight.acmi"),

@@ -74,7 +74,6 @@ BESIDE: dict[str, dict[str, Any]] = {
     "palaestra.games.ucav.dogfight:game": {"commands": "macro"},
     "palaestra.games.search.examiner:game": {"form": "text"},
     "palaestra.games.mathtext.math_text:game": {"form": "text"},
-    "palaestra.games.ensemble.llm_ensemble:game": {"live": [CANARY]},
 }
 """Keywords of ours that others depend on."""
 PONG = "palaestra/TeamPong-v0"

@@ -1,4 +1,4 @@
-"""Opens and uses a written list of forged folders of models, corpora, questions, indexes and recordings.
+"""Opens and uses a written list of forged folders of models, corpora, questions, indexes and flights.
 
     PYTHONPATH=tests python tests/reliability/forged_models.py
     PYTHONPATH=tests python tests/reliability/forged_models.py --kinds embedder index --names "module" "offsets"
@@ -62,13 +62,11 @@ HAS_LIBRARIES = all(find_spec(name) for name in ("torch", "transformers", "sente
 
 
 def use_model(folder: Path) -> None:
-    """As an expert of LLMEnsemble, and as a policy that learns."""
+    """As a policy that learns."""
     if not HAS_LIBRARIES:
         return _check(folder, False)
-    from palaestra.games.ensemble.live_models import load_expert
     from palaestra_baselines.common.lm.hf_model import HFModel, TextTurns, check_same_tokens
 
-    load_expert(folder).distribution(b"a cat " + b"x" * 40)
     check_same_tokens(folder, folder)
     HFModel(folder, TextTurns(folder, 8).size)
 
@@ -117,20 +115,6 @@ def use_index(folder: Path) -> None:
         print(index.passages[number], ids_of(index.passages)[number])
 
 
-def use_prompts(folder: Path) -> None:
-    """Reads them."""
-    from palaestra.games.ensemble.live_game import read_prompts
-
-    read_prompts(folder / "prompts.jsonl")
-
-
-def use_recording(folder: Path) -> None:
-    """Reads it."""
-    from palaestra.games.ensemble.recordings import read_recording
-
-    read_recording(folder / "experts.npz", 24)
-
-
 def use_flight(folder: Path) -> None:
     """Reads it."""
     from palaestra.games.ucav.acmi import read_acmi
@@ -143,8 +127,6 @@ USES: dict[str, Callable[[Path], None]] = {
     "embedder": use_embedder,
     "corpus": use_corpus,
     "index": use_index,
-    "prompts": use_prompts,
-    "recording": use_recording,
     "flight": use_flight,
 }
 

@@ -11,8 +11,6 @@ import pytest
 from palaestra.core.files import FileError
 from palaestra.core.files.model_folder import checked_copy
 from palaestra.core.run.opponents import policy_metadata
-from palaestra.games.ensemble.live_game import read_prompts
-from palaestra.games.ensemble.recordings import read_recording
 from palaestra.games.pursuit import graphs
 from palaestra.games.search import Index, corpora
 from palaestra.games.skirmish import maps, ruleset
@@ -35,13 +33,11 @@ def read_model(path: Path) -> None:
 READERS: dict[str, Callable[[Path], Any]] = {
     "a.edges": graphs.read,
     "a.npz": replay_file.load,
-    "b.npz": lambda path: read_recording(path, 8),
     "pool.json": pool.SelfPlayPool.load,
     "map.json": maps.load,
     "rules.json": ruleset.load,
     "a.jsonl": corpora.read_passages,
     "b.json": corpora.read,
-    "c.jsonl": read_prompts,
     "a.acmi": read_acmi,
     "a.safetensors": policy_metadata,
     "b.safetensors": lambda path: load_inner_loop(str(path)),

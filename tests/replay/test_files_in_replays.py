@@ -116,7 +116,6 @@ def test_pathlib_paths_are_held_too(files: dict[str, str], tmp_path: Path):
         (OPENS_A_PATH, {"level": {"file": "city", "sha256": CITY.digest, "text": CITY.text}}),
         ("palaestra/SearchQA-2Hop-v1", {"world": "example", "retriever": "antigravity:fly"}),
         ("palaestra/SearchQA-2Hop-v1", {"world": "passages", "questions": ["questions"]}),
-        ("palaestra/LLMEnsemble-v0", {"live": ["model", "gpt2"]}),
         ("palaestra/UcavDogfight-v2", {"inner_loop": "weights"}),
         ("palaestra/QuadGate2-v0", {"body": "menagerie:unitree_go2"}),
         (BATTLE, {"SECRET": 1}),

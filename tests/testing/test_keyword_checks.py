@@ -87,7 +87,6 @@ DECLARED = {
     "palaestra.games.pursuit.graph_pursuit": {"graph"},
     "palaestra.games.pursuit.confront": {"graph"},
     "palaestra.games.search.search_qa": {"world", "questions", "retriever"},
-    "palaestra.games.ensemble.llm_ensemble": {"recorded", "live", "prompts"},
     **{f"palaestra.games.robots.quad_{name}": {"body"} for name in ("gate", "box", "shepherd", "sumo", "football")},
 }
 """Keywords that name code, files, folders or models; some reach them only where an optional package is installed."""

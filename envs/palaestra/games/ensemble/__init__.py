@@ -1,8 +1,7 @@
 """Ensembles of language models: experts write one text together, agents weight them.
 
 The page and the factory are in `palaestra.games.ensemble.llm_ensemble`, the rules in
-`palaestra.games.ensemble.ensemble_rules`, files of recorded experts in `palaestra.games.ensemble.recordings`;
-`palaestra.games.ensemble.live_engine` runs models of Hugging Face during a match.
+`palaestra.games.ensemble.ensemble_rules`.
 """
 
 from palaestra.game import Family, Page, Preset, presets
@@ -18,6 +17,5 @@ FAMILY = Family(
         page=Page("LLMEnsemble", "weight language models that write one text together"),
     ),
     order=8,
-    needs={"sentence-transformers": "palaestra[text]"},
     speed=[(f"palaestra/LLMEnsemble{agents}-v0", "oracle", 300e3) for agents in ("", "-Multi")],
 )

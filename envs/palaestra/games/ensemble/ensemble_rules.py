@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palaestra.game import TERMINATED, Continuous, Field, Parameter, Role, integer, uniform
+from palaestra.game import TERMINATED, Continuous, Field, Parameter, Role, uniform
 from palaestra.kernels.scalars import clip
 
 MOST_EXPERTS, MOST_DOMAINS = 8, 8
@@ -32,6 +32,7 @@ COMPLETE = 2
 """Number of the end reason."""
 
 PARAMETERS = (
+    Parameter("domain_stay", 0.0, 0.0, 1.0, "1", "probability that a span has the domain of the one before"),
     Parameter("feature_noise", 0.3, 0.0, 1.0, "1", "standard deviation of the noise on the features"),
     Parameter("shared_errors", 0.3, 0.0, 1.0, "1", "share of wrong tokens that all experts have in common"),
     Parameter(
@@ -46,7 +47,7 @@ PARAMETERS = (
 
 
 class EnsembleWorld(NamedTuple):
-    """The world of the game: K experts, D domains, V tokens; C recorded documents of T tokens (C = 0: synthetic).
+    """The world of the game: K experts, D domains, V tokens.
 
     Attributes:
         spans: Most spans of a match.
@@ -54,16 +55,10 @@ class EnsembleWorld(NamedTuple):
         vocabulary: V.
         log_vocabulary: Its natural logarithm.
         domains: D.
-        skill: float64 ``[K, D]``: how often the first token of a synthetic expert is right.
+        skill: float64 ``[K, D]``: how often the first token of an expert is right.
         best: int64 ``[D]``: the most skilful expert.
         cumulative: float64 ``[D]``: shares of the domains, added up.
         static: float64 ``[K]``: logits of the script `static`.
-        documents: C.
-        probs: float32 ``[C, T, K, V]``: distributions.
-        right: int32 ``[C, T]``: right tokens.
-        domain: int32 ``[C, T]``.
-        top: int32 ``[C, T, K]``: the most probable token of each expert.
-        entropy: float64 ``[C, T, K]``: as a share of log V.
     """
 
     spans: int
@@ -75,12 +70,6 @@ class EnsembleWorld(NamedTuple):
     best: np.ndarray
     cumulative: np.ndarray
     static: np.ndarray
-    documents: int
-    probs: np.ndarray
-    right: np.ndarray
-    domain: np.ndarray
-    top: np.ndarray
-    entropy: np.ndarray
 
 
 def state_fields(experts: int) -> tuple:
@@ -89,13 +78,12 @@ def state_fields(experts: int) -> tuple:
     each = (MOST_SPAN_TOKENS, experts)
     return (
         ("drawn", "f8", (max(2 + DRAWS * experts, 2 * MOST_DOMAINS),)),  # the last random numbers
-        ("document", "i8"),  # of recorded experts
         ("domain", "i8"),  # of the next span
         ("features", "f8", (MOST_DOMAINS,)),
         ("entropy", "f8", (experts,)),  # of the next span's first token, as shares of log V
         ("right", "i4", tokens),  # right tokens of the next span
         ("top", "i4", each),  # first tokens of the experts there
-        ("second", "i4", each),  # second tokens of synthetic experts
+        ("second", "i4", each),  # second tokens of the experts
         ("confidence", "f8", each),  # probability of their first tokens, beside their share of the rest
         ("weights", "f8", (experts,)),  # of the last decision
         ("written", "i4", tokens),  # tokens of the last span
@@ -151,19 +139,8 @@ def roles_of(agents: str, experts: int, domains: int) -> tuple[Role, ...]:
 
 
 def reset(s, world):
-    """Draws a document of recorded experts, and what the experts say to the first span."""
-    if world.documents > 0:
-        s.document = integer(s, world.documents)
-    start_span(s, world)
-
-
-def start_span(s, world):
-    """Prepares the next span: its domain, the distributions of the experts, and what agents see of it."""
-    if world.documents > 0:
-        read_span(s, world)
-    else:
-        draw_span(s, world)
-    draw_features(s, world)
+    """Draws the first span."""
+    draw_span(s, world)
 
 
 def draw_features(s, world):
@@ -181,24 +158,9 @@ def draw_numbers(s, amount):
         s.drawn[i] = uniform(s, 0.0, 1.0)
 
 
-def read_span(s, world):
-    """Reads the next span of the recorded document."""
-    first = s.steps * world.span_tokens
-    s.domain = world.domain[s.document, first]
-    for t in range(world.span_tokens):
-        s.right[t] = world.right[s.document, first + t]
-        for k in range(len(s.weights)):
-            s.top[t, k] = world.top[s.document, first + t, k]
-    for k in range(len(s.weights)):
-        s.entropy[k] = world.entropy[s.document, first, k]
-
-
 def draw_span(s, world):
-    """Draws the domain of the next span and the distributions of synthetic experts."""
-    draw_numbers(s, 1)
-    s.domain = 0
-    for d in range(world.domains - 1):
-        s.domain += np.int64(s.drawn[0] >= world.cumulative[d])
+    """Draws the next span: its domain, the distributions of the experts, and what agents see of it."""
+    draw_domain(s, world)
     for t in range(world.span_tokens):
         draw_numbers(s, 2 + DRAWS * len(s.weights))
         right = np.int64(s.drawn[0] * world.vocabulary)
@@ -208,6 +170,19 @@ def draw_span(s, world):
             draw_expert(s, world, t, k, right, common)
     for k in range(len(s.weights)):
         s.entropy[k] = sparse_entropy(world, s.confidence[0, k])
+    draw_features(s, world)
+
+
+def draw_domain(s, world):
+    """Keeps the domain of the span before, or draws one from the mixture; the first span has none before it."""
+    draw_numbers(s, 1)
+    stay = s.parameters.domain_stay if s.steps > 0 else 0.0
+    if s.drawn[0] < stay:
+        return
+    draw = (s.drawn[0] - stay) / (1.0 - stay)
+    s.domain = 0
+    for d in range(world.domains - 1):
+        s.domain += np.int64(draw >= world.cumulative[d])
 
 
 def another(world, token, draw):
@@ -276,7 +251,7 @@ def write_span(s, world, rewards):
     span = s.steps - 1
     for t in range(world.span_tokens):
         right = s.right[t]
-        token = choose_recorded(s, world, span * world.span_tokens + t) if world.documents > 0 else choose_sparse(s, t)
+        token = choose_token(s, t)
         s.written[t], s.wanted[t] = token, right
         s.tokens += 1
         count(s, span, len(s.weights), token == right)
@@ -292,7 +267,7 @@ def write_span(s, world, rewards):
     if s.steps >= world.spans:
         s.info.end_reason = COMPLETE
         return TERMINATED
-    start_span(s, world)
+    draw_span(s, world)
     return 0
 
 
@@ -319,8 +294,8 @@ def count(s, span, column, is_right):
             s.expert_count[column] += 1
 
 
-def choose_sparse(s, t):
-    """The token of the largest weighted sum of synthetic distributions, the lowest of equal ones.
+def choose_token(s, t):
+    """The token of the largest weighted sum of distributions, the lowest of equal ones.
 
     All tokens have the same share of the rest of each expert: only first and second tokens are compared.
     """
@@ -339,39 +314,27 @@ def choose_sparse(s, t):
     return chosen
 
 
-def choose_recorded(s, world, place):
-    """The token of the largest weighted sum of recorded distributions, the lowest of equal ones."""
-    best, chosen = -1.0, 0
-    for token in range(world.vocabulary):
-        total = 0.0
-        for k in range(len(s.weights)):
-            total += s.weights[k] * float(world.probs[s.document, place, k, token])
-        if total > best:
-            best, chosen = total, token
-    return chosen
-
-
 # -- what agents see ---------------------------------------------------------------------------------------------------
 
 
 def observe_one(s, world, observations, scratch):
     """The one agent."""
-    write_sight(s, world, s.entropy, observations.agent[0])
+    write_sight(s, world, observations.agent[0])
 
 
 def observe_experts(s, world, observations, scratch):
     """The agent of each expert sees the same, and which expert is its own."""
     for k in range(len(s.weights)):
-        write_sight(s, world, s.entropy, observations.expert[k])
+        write_sight(s, world, observations.expert[k])
         observations.expert[k].own[k] = 1.0
 
 
-def write_sight(s, world, entropy, seen):
-    """Writes what all agents see; ``entropy`` has a number of each expert."""
+def write_sight(s, world, seen):
+    """Writes what all agents see."""
     for d in range(world.domains):
         seen.features[d] = s.features[d]
     for k in range(len(s.weights)):
-        seen.entropy[k] = entropy[k]
+        seen.entropy[k] = s.entropy[k]
     seen.progress = clip(s.steps / world.spans, 0.0, 1.0)
 
 
@@ -403,19 +366,5 @@ def scripted_logit(s, world, which, k):
         return 0.0
     if which == experts + 2:
         return world.static[k]
-    wanted = best_expert(s, world) if which == experts + 3 else which
+    wanted = world.best[s.domain] if which == experts + 3 else which
     return LOGIT if k == wanted else -LOGIT
-
-
-def best_expert(s, world):
-    """The best expert for the next span: the most skilful one, or the recorded one with the most right tokens."""
-    if world.documents == 0:
-        return world.best[s.domain]
-    best, most = 0, -1
-    for k in range(len(s.weights)):
-        right = 0
-        for t in range(world.span_tokens):
-            right += np.int64(s.top[t, k] == s.right[t])
-        if right > most:
-            best, most = k, right
-    return best
