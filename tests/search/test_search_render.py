@@ -256,8 +256,7 @@ def test_cards_of_needed_passages_have_a_blue_edge(match: Callable[..., Any]):
     [
         ("Bridge4", 1, {"hops": 4}),
         ("Compare", 2, {}),
-        ("Docs", 0, {}),
-        ("Docs", 1, {}),
+        ("Custom", 0, {}),
         ("Custom", 1, {}),
     ],
 )
