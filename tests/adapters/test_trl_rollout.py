@@ -175,7 +175,7 @@ def test_a_prompt_that_is_no_seed_is_refused(prompt: Any):
 def test_a_template_that_leaves_out_turns_is_refused():
     trainer = Script([["hm" + CLOSED]], is_chat=True)
     trainer.processing_class.apply_chat_template = lambda messages, **_: messages[-1]["content"]
-    with pytest.raises(ValueError, match="leaves out turns: give tokenizer.chat_template"):
+    with pytest.raises(ValueError, match=r"leaves out turns: give tokenizer\.chat_template"):
         played(trainer, 7)
 
 
@@ -196,10 +196,11 @@ def test_a_turn_ends_behind_its_own_closing_tag_or_at_an_end_of_sequence():
 
 def test_probabilities_are_those_of_the_tokens_that_were_drawn_at_the_temperature():
     torch = pytest.importorskip("torch")
-    drawn, logits = trl.Drawn(0.5), torch.tensor([[[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]], [[1.0, 1.0, 1.0], [0.0, 5.0, 0.0]]])
+    drawn = trl.Drawn(0.5)
+    logits = torch.tensor([[[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]], [[1.0, 1.0, 1.0], [0.0, 5.0, 0.0]]])
     ids = torch.tensor([[0, 2, 1], [0, 0, 1]])  # the first column is the prompt
     for step in range(2):
-        assert drawn(ids[:, : step + 1], logits[step]) is logits[step]
+        assert torch.equal(drawn(ids[:, : step + 1], logits[step]), logits[step])
     wanted = (logits / 0.5).log_softmax(-1)
     found = torch.tensor(drawn.finish(ids[:, -1]))
     assert torch.allclose(found, torch.stack([wanted[0, [0, 1], ids[:, 1]], wanted[1, [0, 1], ids[:, 2]]], 1))

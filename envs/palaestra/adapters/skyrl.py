@@ -70,7 +70,10 @@ class TextEnv(BaseTextEnv):
         done = self.session.is_over or self.turns == self.max_turns
         observations = [] if done else [{"role": "user", "content": text}]
         return {
-            "observations": observations, "reward": self.session.reward, "done": done, "metadata": self.session.info
+            "observations": observations,
+            "reward": self.session.reward,
+            "done": done,
+            "metadata": self.session.info,
         }
 
     def close(self) -> None:

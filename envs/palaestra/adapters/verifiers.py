@@ -26,6 +26,7 @@ with Importing(
     "palaestra.adapters.verifiers needs verifiers, which is not installed: pip install verifiers",
 ):
     import verifiers.v1 as vf
+    from pydantic import Field
 
 MEASURES = ("exact_match", "f1", "malformed")
 """Entries of an environment's info that become metrics."""
@@ -42,7 +43,7 @@ class TextTasksetConfig(vf.TasksetConfig):
     """
 
     game: str
-    keywords: dict[str, Any] = {}
+    keywords: dict[str, Any] = Field(default_factory=dict)
     first_seed: int = 0
     matches: int = 1000
 

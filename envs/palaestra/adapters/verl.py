@@ -117,7 +117,8 @@ class SearchTool:
         queries = parameters.get("query_list")
         if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries) or not queries:
             return self._response(text='Give "query_list", a list of queries.'), 0.0, {}
-        body = {"queries": queries, "topk": self._topk, "seed": self._seeds[instance_id]}
+        seed = self._seeds[instance_id]
+        body = {"queries": queries, "topk": self._topk} | ({} if seed is None else {"seed": seed})
         found = await asyncio.to_thread(ask, self._url, body)
         return self._response(text="\n\n".join(shown(passages) for passages in found)), 0.0, {}
 
@@ -136,8 +137,7 @@ def ask(url: str, body: dict[str, Any]) -> list[list[dict[str, str]]]:
     Raises:
         OSError: It does not answer, or with an error.
     """
-    given = {name: value for name, value in body.items() if value is not None}
-    request = Request(url, json.dumps(given).encode(), {"Content-Type": "application/json"})
+    request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urlopen(request, timeout=TIMEOUT_S) as answer:
         return json.load(answer)["result"]
 

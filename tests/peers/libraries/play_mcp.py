@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import Any
 
@@ -50,7 +51,8 @@ def _() -> str:
 @trial("adapter", "python -m palaestra.adapters.mcp: a match over standard input and output")
 def _() -> None:
     arguments = ["-m", "palaestra.adapters.mcp", "SearchQA-2Hop", "--seed", "4"]
-    server = mcp.stdio_client(mcp.StdioServerParameters(command=sys.executable, args=arguments))
+    started = mcp.StdioServerParameters(command=sys.executable, args=arguments, env={**os.environ})
+    server = mcp.stdio_client(started)
     assert asyncio.run(played(server, 4)) == played_alone(4)[2]
 
 

@@ -85,8 +85,7 @@ def endpoint(turns: dict[str, list[str]]) -> Any:
 async def play(config: dict[str, Any], url: str) -> list[Any]:
     """The episodes of all tasks of an environment."""
     env = vf.load_environment(vf.resolve_env_config(config))
-    client = vf.resolve_client(vf.EvalClientConfig(base_url=url, api_key_var="NO_KEY"))
-    context = vf.ModelContext(model="script", client=client)
+    context = vf.ModelContext(model="script", client=vf.EvalClientConfig(base_url=url, api_key_var="NO_KEY"))
     async with env.serving():
         return [await env.run_episode(task, context) for task in env.taskset]
 
