@@ -70,12 +70,12 @@ class Script:
         self.processing_class, self.max_completion_length = Characters(is_chat), most
         self.use_vllm, self.vllm_generation, self.asked = True, SimpleNamespace(generate=self.generate), []
         self._left = [list(some) for some in turns]
-        self._matches: list[int] = []
 
     def generate(self, prompts: list[list[int]], images: None, num_generations: int) -> tuple[Any, ...]:
         assert num_generations == 1
         self.asked.append(prompts)
-        speaking = [k for k, turns in enumerate(self._left) if turns][: len(prompts)]
+        speaking = [k for k, turns in enumerate(self._left) if turns]
+        assert len(speaking) == len(prompts), "one turn for each match that is not over"
         ids = [[ord(c) + (OTHER if c != CLOSED else 0) for c in self._left[k].pop(0)] for k in speaking]
         return None, ids, [[[-number / 1e4] for number in turn] for turn in ids], None
 
@@ -166,6 +166,11 @@ def test_a_completion_that_grows_too_long_ends_the_match(most: int, text: str, p
     assert (Characters(False).decode(row.completion_ids), row.match_return) == (text, paid)
 
 
+def test_each_completion_is_cut_at_its_own_limit():
+    rows = played(Script([["abcdef", "x" * 25], ["ab", "y" * 25]], most=30), 7, 7)
+    assert [len(row.completion_ids) for row in rows] == [30, 30]
+
+
 @pytest.mark.parametrize("prompt", ["Who?", "", "-1", "1.0", [{"role": "user", "content": "7"}]])
 def test_a_prompt_that_is_no_seed_is_refused(prompt: Any):
     with pytest.raises(ValueError, match="give the seed of a match as a text"):
@@ -174,7 +179,7 @@ def test_a_prompt_that_is_no_seed_is_refused(prompt: Any):
 
 def test_a_template_that_leaves_out_turns_is_refused():
     trainer = Script([["hm" + CLOSED]], is_chat=True)
-    trainer.processing_class.apply_chat_template = lambda messages, **_: messages[-1]["content"]
+    vars(trainer.processing_class)["apply_chat_template"] = lambda messages, **_: messages[-1]["content"]
     with pytest.raises(ValueError, match=r"leaves out turns: give tokenizer\.chat_template"):
         played(trainer, 7)
 

@@ -108,8 +108,8 @@ def _parquet() -> Write:
         ImportError: It is not installed.
     """
     try:
-        import pyarrow
-        from pyarrow import parquet
+        import pyarrow  # pyright: ignore[reportMissingImports]
+        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError("--format parquet needs pyarrow, which is not installed: pip install pyarrow") from error
     return lambda rows, file: parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)

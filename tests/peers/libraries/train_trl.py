@@ -121,7 +121,7 @@ class Forced:
         return forced
 
 
-def forced_generate(model: Any, words: PreTrainedTokenizerFast, told: list[list[list[str]]]) -> Any:
+def forced_generate(model: Any, words: PreTrainedTokenizerFast, told: list[list[str]]) -> Any:
     """``model.generate`` that says the turns ``told[k]`` of match k, for prompts that begin with match 0 to K."""
     left = [[words(turn)["input_ids"] for turn in turns] for turns in told]
     own = type(model).generate
@@ -148,8 +148,9 @@ def _() -> str:
     quiet: dict[str, Any] = {"report_to": [], "save_strategy": "no", "disable_tqdm": True, "logging_steps": 1}
     settings = GRPOConfig(
         folder.name, use_cpu=True, shuffle_dataset=False, learning_rate=0.01, max_steps=1, temperature=0.7,
-        max_completion_length=2500, **batches, **quiet,
+        max_completion_length=2500, bf16=False, **batches, **quiet,
     )  # fmt: skip
+    before = copy.deepcopy(model)  # the trainer wraps what it is given
     play, seen = rollout(ID, prompt="plain"), []
 
     def watched(prompts: list[str], trainer: GRPOTrainer) -> Any:
@@ -161,22 +162,21 @@ def _() -> str:
     rows = Dataset.from_list([{"prompt": str(seed)} for seed in range(MATCHES // 2)])
     trainer = GRPOTrainer(model, match_return, settings, rows, processing_class=words, rollout_func=watched)
     trainer.model.generate = forced_generate(trainer.model, words, [said for said, _, _ in alone])
-    before = copy.deepcopy(trainer.model.state_dict())
-    check_tokens = partial(check_tokens_of, words, before, trainer)
+    check_tokens = partial(check_tokens_of, words, before, settings.temperature)
     trainer.train()
     [found] = seen
     for k, (said, texts, _) in enumerate(alone):
         row = {name: found[name][k] for name in ("prompt_ids", "completion_ids", "env_mask", "logprobs")}
         check_tokens(said, texts, **row)
-    assert not torch.equal(before["lm_head.weight"], trainer.model.lm_head.weight)
+    assert not torch.equal(before.lm_head.weight, trainer.model.lm_head.weight)
     folder.cleanup()
     return check_returns(found["match_return"], [total for _, _, total in alone])
 
 
 def check_tokens_of(
     words: PreTrainedTokenizerFast,
-    weights: dict[str, torch.Tensor],
-    trainer: GRPOTrainer,
+    model: LlamaForCausalLM,
+    temperature: float,
     said: list[str],
     texts: list[str],
     prompt_ids: list[int],
@@ -191,12 +191,9 @@ def check_tokens_of(
     ids = [number for text, _ in wanted for number in words(text)["input_ids"]]
     mask = [m for text, m in wanted for _ in words(text)["input_ids"]]
     assert (completion_ids, env_mask) == ([*ids, words.eos_token_id], [*mask, 0])
-    model = copy.deepcopy(trainer.model)
-    del model.generate
-    model.load_state_dict(weights)
     with torch.no_grad():
         logits = model(torch.tensor([prompt_ids + completion_ids])).logits[0, len(prompt_ids) - 1 : -1]
-    exact = (logits / trainer.temperature).log_softmax(-1)[torch.arange(len(completion_ids)), completion_ids]
+    exact = (logits / temperature).log_softmax(-1)[torch.arange(len(completion_ids)), completion_ids]
     exact *= torch.tensor(env_mask)
     assert torch.allclose(exact, torch.tensor(logprobs), atol=1e-4), (exact - torch.tensor(logprobs)).abs().max()
 
@@ -210,7 +207,7 @@ def _() -> str:
     model = Qwen3ForCausalLM(Qwen3Config(vocab_size=len(words), eos_token_id=words.eos_token_id, **sizes, **heads))
     quiet: dict[str, Any] = {"report_to": [], "save_strategy": "no", "disable_tqdm": True, "logging_steps": 1}
     batch: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 1500}
-    settings = GRPOConfig(folder.name, use_cpu=True, max_steps=1, beta=0.1, **batch, **quiet)
+    settings = GRPOConfig(folder.name, use_cpu=True, max_steps=1, **batch, **quiet)
     rows = Dataset.from_list([{"prompt": str(seed)} for seed in range(2)])
     play = rollout(ID, "Search first.", turn_tokens=20, prompt="plain")
     rewards = [match_return, lambda completions, **_: [float(len(text)) for text in completions]]
