@@ -1,6 +1,6 @@
 """A match as a server of the Model Context Protocol, for any agent that speaks it.
 
-    python -m palaestra.adapters.mcp SearchQA-2Hop --seed 7 --set max_turns=6
+    palaestra serve SearchQA-2Hop --mcp 7 --set max_turns=6
 
 speaks MCP on its standard input and output, as the configurations of agents name servers (``command`` and ``args``). A
 process is the match of an id and a seed: its tools are ``question``, ``search`` and ``answer``. Result fields
@@ -11,13 +11,9 @@ process is the match of an id and a seed: its tools are ``question``, ``search``
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
 from typing import Any
 
 from palaestra.adapters.text_session import TextSession
-from palaestra.cli.common import add_id, add_keywords, keywords_of, natural
-from palaestra.console import find_id
 from palaestra.game import Importing
 
 with Importing("mcp", "palaestra.adapters.mcp needs mcp 2 or later, which is not installed: pip install mcp"):
@@ -59,17 +55,3 @@ def make_server(id: str, seed: int | None = None, **keywords: Any) -> MCPServer:
     for tool in (question, search, answer):
         server.add_tool(tool)
     return server
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Serves the match that the words of the command line name; those of the process if None."""
-    parser = argparse.ArgumentParser("python -m palaestra.adapters.mcp", description=(__doc__ or "").partition("\n")[0])
-    add_id(parser)
-    parser.add_argument("--seed", type=natural, default=0, help="of the match (default 0)")
-    add_keywords(parser)
-    given = parser.parse_args(argv)
-    make_server(find_id(given.id), given.seed, **keywords_of(given)).run()
-
-
-if __name__ == "__main__":
-    main()

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from palaestra.adapters.text_session import TextSession
+from palaestra.game import Importing
 
 CLOSING_TAGS = ("</search>", "</answer>", "</judge>")
 """Behind one of these a turn is complete."""
@@ -222,8 +223,9 @@ def sample(trainer: Any, prompts: list[list[int]], most: int) -> list[tuple[list
         _, turns, log_probs, _ = trainer.vllm_generation.generate(prompts=prompts, images=None, num_generations=1)
         pairs = zip(turns, log_probs, strict=True)
         return [(list(turn[:most]), [first[0] for first in some[:most]]) for turn, some in pairs]
-    import torch
-    from trl.models import unwrap_model_for_generation
+    with Importing("torch"):
+        import torch
+        from trl.models import unwrap_model_for_generation
 
     device, width, tokenizer = trainer.accelerator.device, max(map(len, prompts)), trainer.processing_class
     ids = torch.tensor([[tokenizer.pad_token_id] * (width - len(row)) + row for row in prompts], device=device)

@@ -144,7 +144,7 @@ def _row(index: int, seed: int, prompt: str, told: dict[str, Any], about: dict[s
             "question": told["question"],
             "path": told["path"],
             "keywords": about["keywords"],
-            "tools_kwargs": {"search": {"create_kwargs": {"seed": seed}}},  # for `palaestra.adapters.verl.SearchTool`
+            "tools_kwargs": {about["ability"]: {"create_kwargs": {"seed": seed}}},  # of the tool of this name in verl
         },
         "seed": seed,
         "question": told["question"],

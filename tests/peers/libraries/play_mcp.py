@@ -48,9 +48,9 @@ def _() -> str:
     return check_returns(returns, [played_alone(seed)[2] for seed in range(MATCHES)])
 
 
-@trial("adapter", "python -m palaestra.adapters.mcp: a match over standard input and output")
+@trial("adapter", "palaestra serve --mcp: a match over standard input and output")
 def _() -> None:
-    arguments = ["-m", "palaestra.adapters.mcp", "SearchQA-2Hop", "--seed", "4"]
+    arguments = ["-m", "palaestra", "serve", "SearchQA-2Hop", "--mcp", "4"]
     started = mcp.StdioServerParameters(command=sys.executable, args=arguments, env={**os.environ})
     server = mcp.stdio_client(started)
     assert asyncio.run(played(server, 4)) == played_alone(4)[2]

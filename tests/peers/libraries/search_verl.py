@@ -18,8 +18,8 @@ from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.utils.import_utils import load_extern_object
 
 from palaestra.adapters.retrieval_server import Server
-from palaestra.adapters.verl import tool_config
 from palaestra.cli.serve import index_of
+from palaestra.games.search.verl import tool_config
 
 KEYWORDS = {"world": "fixed"}
 
@@ -41,7 +41,7 @@ async def played(tool: Any, row: dict[str, Any]) -> str:
     return text
 
 
-@trial("adapter", f"adapters.verl: {MATCHES} matches of a fixed world by its tool, data set and reward")
+@trial("adapter", f"games.search.verl: {MATCHES} matches of a fixed world by its tool, data set and reward")
 def _() -> str:
     with tempfile.TemporaryDirectory() as folder, Server(index_of(ID, KEYWORDS), port=0) as server:
         rows, config = Path(folder, "rows.parquet"), Path(folder, "search.yaml")
@@ -52,7 +52,7 @@ def _() -> str:
         settings = OmegaConf.create({"max_prompt_length": 4096, "cache_dir": folder, "filter_overlong_prompts": False})
         dataset = RLHFDataset(str(rows), None, settings)  # the tokenizer is for filters alone
         assert len(dataset) == MATCHES
-        compute_score = load_extern_object("pkg://palaestra.adapters.verl", "compute_score")
+        compute_score = load_extern_object("pkg://palaestra.games.search.verl", "compute_score")
         scores, alone = [], []
         for row in (dataset[k] for k in range(MATCHES)):
             assert row["raw_prompt"] == row["prompt"]

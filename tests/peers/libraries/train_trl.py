@@ -187,7 +187,8 @@ def check_tokens_of(
     """The tokens of a match: what was said is the model's, with its probabilities, and all else the environment's."""
     assert prompt_ids == words(texts[0])["input_ids"]
     segments = [(turn, 1) for turn in said]
-    wanted = [pair for turn, text in zip(segments, texts[1:], strict=True) for pair in (turn, (text, 0))]
+    heard = [*texts[1:-1], ""]  # nobody reads what comes behind the last turn
+    wanted = [pair for turn, text in zip(segments, heard, strict=True) for pair in (turn, (text, 0))]
     ids = [number for text, _ in wanted for number in words(text)["input_ids"]]
     mask = [m for text, m in wanted for _ in words(text)["input_ids"]]
     assert (completion_ids, env_mask) == ([*ids, words.eos_token_id], [*mask, 0])

@@ -2,11 +2,11 @@
 
     palaestra serve SearchQA-2Hop
     palaestra questions SearchQA-2Hop --format parquet -o train.parquet --set "prompt=..."
-    python -m palaestra.adapters.verl http://127.0.0.1:8000/retrieve > search.yaml
+    python -m palaestra.games.search.verl http://127.0.0.1:8000/retrieve > search.yaml
 
 In verl's configuration, of version 0.9: ``actor_rollout_ref.rollout.multi_turn.tool_config_path=search.yaml``,
 ``actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent``,
-``reward.custom_reward_function.path=pkg://palaestra.adapters.verl`` and ``...name=compute_score``. Rows tell the tool
+``reward.custom_reward_function.path=pkg://palaestra.games.search.verl`` and ``...name=compute_score``. Rows tell the tool
 the seed of their match, so that worlds that each match draws are searched, too. verl before 0.8 has a tool of its own,
 ``verl.tools.search_tool.SearchTool``, that takes the same configuration, for fixed worlds alone.
 """
@@ -22,8 +22,8 @@ from typing import Any
 from urllib.request import Request, urlopen
 from uuid import uuid4
 
-from palaestra.games.search import score
-from palaestra.games.search.scoring import extract_answer
+from palaestra.game import Importing
+from palaestra.games.search.scoring import extract_answer, score
 
 TIMEOUT_S = 60.0
 """Of a request; the server answers one that waits for longer than 30 s with an error."""
@@ -55,7 +55,7 @@ def tool_config(url: str, topk: int = 3) -> str:
         topk: Passages of a query.
     """
     return f"""tools:
-  - class_name: palaestra.adapters.verl.SearchTool
+  - class_name: palaestra.games.search.verl.SearchTool
     config:
       type: native
       retrieval_service_url: {json.dumps(url)}
@@ -90,12 +90,8 @@ class SearchTool:
         Raises:
             ImportError: verl is not installed.
         """
-        try:
+        with Importing("verl", "palaestra.games.search.verl needs verl, which is not installed: pip install verl"):
             from verl.tools.schemas import ToolResponse
-        except ImportError as error:
-            raise ImportError(
-                "palaestra.adapters.verl.SearchTool needs verl, which is not installed: pip install verl"
-            ) from error
         self.name, self.tool_schema, self._response = tool_schema.function.name, tool_schema, ToolResponse
         self._url, self._topk = config["retrieval_service_url"], config.get("topk", 3)
         self._seeds: dict[str, int | None] = {}
@@ -151,5 +147,5 @@ def shown(passages: list[dict[str, str]]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m palaestra.adapters.verl http://127.0.0.1:8000/retrieve > search.yaml")
+        sys.exit("usage: python -m palaestra.games.search.verl http://127.0.0.1:8000/retrieve > search.yaml")
     print(tool_config(sys.argv[1]), end="")

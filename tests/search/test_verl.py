@@ -1,4 +1,4 @@
-"""`palaestra.adapters.verl` without verl: its score, its configuration, and its tool on a stand-in for verl's reply."""
+"""`palaestra.games.search.verl` without verl: its score, its configuration, and its tool on a stand-in for verl's reply."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from palaestra.adapters import verl
 from palaestra.adapters.retrieval_server import Server
-from palaestra.games.search import Index
+from palaestra.games.search import Index, verl
 
 SCHEMA = SimpleNamespace(function=SimpleNamespace(name="search"))
 TRUTH = {"target": ["Popon Cross", "the Cross"]}
@@ -58,7 +57,7 @@ def test_the_score_is_the_exact_match_of_the_last_answer(text: str, points: floa
 def test_the_configuration_names_the_tool_and_the_server():
     yaml: Any = pytest.importorskip("yaml")
     [entry] = yaml.safe_load(verl.tool_config("http://127.0.0.1:8000/retrieve", topk=5))["tools"]
-    assert entry["class_name"] == "palaestra.adapters.verl.SearchTool"
+    assert entry["class_name"] == "palaestra.games.search.verl.SearchTool"
     url = "http://127.0.0.1:8000/retrieve"
     assert entry["config"] == {"type": "native", "retrieval_service_url": url, "topk": 5}
     arguments = entry["tool_schema"]["function"]["parameters"]
