@@ -1,4 +1,4 @@
-"""`palaestra.games.search.verl` without verl: its score, its configuration, and its tool on a stand-in for verl's reply."""
+"""`palaestra.games.search.verl` without verl: its score, its configuration, and its tool with a stand-in for replies."""
 
 from __future__ import annotations
 

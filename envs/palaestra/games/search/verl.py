@@ -5,9 +5,9 @@
     python -m palaestra.games.search.verl http://127.0.0.1:8000/retrieve > search.yaml
 
 In verl's configuration, of version 0.9: ``actor_rollout_ref.rollout.multi_turn.tool_config_path=search.yaml``,
-``actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent``,
-``reward.custom_reward_function.path=pkg://palaestra.games.search.verl`` and ``...name=compute_score``. Rows tell the tool
-the seed of their match, so that worlds that each match draws are searched, too. verl before 0.8 has a tool of its own,
+``actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent``, and of ``reward.custom_reward_function``
+``path=pkg://palaestra.games.search.verl`` and ``name=compute_score``. Rows tell the tool the seed of their match, so
+that worlds that each match draws are searched, too. Older versions have a tool of their own,
 ``verl.tools.search_tool.SearchTool``, that takes the same configuration, for fixed worlds alone.
 """
 
