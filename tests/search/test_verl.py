@@ -1,4 +1,4 @@
-"""`palaestra.games.search.verl` without verl: its score, its configuration, and its tool with a stand-in for replies."""
+"""`palaestra.games.search.verl` without verl: its score, its configuration, its tool with a stand-in for replies."""
 
 from __future__ import annotations
 
