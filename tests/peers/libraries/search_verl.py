@@ -21,7 +21,7 @@ from palaestra.adapters.retrieval_server import Server
 from palaestra.cli.serve import index_of
 from palaestra.games.search.verl import tool_config
 
-KEYWORDS = {"world": "fixed"}
+KEYWORDS = {"world": "fixed", "passages": 300}
 
 
 async def played(tool: Any, row: dict[str, Any]) -> str:
@@ -45,7 +45,8 @@ async def played(tool: Any, row: dict[str, Any]) -> str:
 def _() -> str:
     with tempfile.TemporaryDirectory() as folder, Server(index_of(ID, KEYWORDS), port=0) as server:
         rows, config = Path(folder, "rows.parquet"), Path(folder, "search.yaml")
-        asked = ["questions", ID, "--format", "parquet", "-n", str(MATCHES), "-o", str(rows), "--set", "world=fixed"]
+        given = [word for name, value in KEYWORDS.items() for word in ("--set", f"{name}={value}")]
+        asked = ["questions", ID, "--format", "parquet", "-n", str(MATCHES), "-o", str(rows), *given]
         subprocess.run([sys.executable, "-m", "palaestra", *asked], check=True)
         config.write_text(tool_config(f"{server.address}/retrieve"))
         [tool] = load_all_tools(str(config), None)
