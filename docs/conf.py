@@ -35,6 +35,7 @@ napoleon_use_ivar = True
 autodoc_mock_imports = [
     "benchmarl",
     "gem",
+    "mcp",
     "openenv",
     "ray",
     "skyrl_gym",
@@ -43,6 +44,7 @@ autodoc_mock_imports = [
     "textarena",
     "torch",
     "torchrl",
+    "verifiers",
     "xuance",
 ]
 """What only adapters import: the site is built without them."""

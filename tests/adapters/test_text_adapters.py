@@ -50,6 +50,8 @@ gymnasium.register(LOOKUP, lambda **given: Lookup(**given))
         ("skyrl", "skyrl_gym", "skyrl-gym"),
         ("textarena", "textarena", "textarena"),
         ("openenv", "openenv", "openenv"),
+        ("verifiers", "verifiers", "verifiers"),
+        ("mcp", "mcp", "mcp"),
     ],
 )
 def test_a_missing_library_is_named_with_the_command_that_installs_it(
@@ -109,7 +111,7 @@ def test_libraries_of_language_models_take_every_id_with_a_text_form(id: str, ge
     row = skyrl.TextEnv(extras={"id": id, "seed": 3, "keywords": {"compiled": False}})
     prompts.append(row.init([])[0][0]["content"])
     assert set(row.step("<answer>7</answer>")) == {"observations", "reward", "done", "metadata"}
-    prompts.append(textarena.TextEnv(id, compiled=False).env.reset(seed=3)[0])
+    prompts.append(textarena.TextEnv(id, compiled=False).session.reset(3))
     assert len({*prompts}) == 1
     assert prompts[0]
 
@@ -132,9 +134,9 @@ def test_a_row_of_a_data_set_runs_and_opens_nothing_of_the_user(skyrl: Any, row:
 
 def test_a_row_names_its_episode(skyrl: Any):
     env = skyrl.TextEnv(env_config={"other": 1}, extras={"id": LOOKUP, "seed": 7, "keywords": {"turns": 2}})
-    assert env.env.unwrapped.turns == 2
+    assert env.session.env.unwrapped.turns == 2
     trusted = skyrl.TextEnv(env_config={"trust_paths": True}, extras={"id": LOOKUP, "keywords": {"turns": "a:b"}})
-    assert trusted.env.unwrapped.turns == "a:b"
+    assert trusted.session.env.unwrapped.turns == "a:b"
 
 
 def test_the_public_methods_of_trl_s_environment_are_its_tools():

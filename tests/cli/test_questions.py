@@ -1,6 +1,7 @@
 """`palaestra questions`: what a line says, which questions there are, and what is refused."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +65,7 @@ def test_a_line_has_the_fields_of_verl_and_of_trl(ask):
         "seed": 9,
         "question": row["question"],
         "keywords": {"form": "text", "entities": 12, "aliases": 0.5},
+        "tools_kwargs": {"search": {"create_kwargs": {"seed": 9}}},
     }
 
 
@@ -103,6 +105,22 @@ def test_a_dash_is_the_standard_output(ask, run):
     rows, _ = ask(EXAMPLE, "-n", 4)
     printed = run("questions", EXAMPLE, "-n", 4, "-o", "-")
     assert [json.loads(line) for line in printed.out.splitlines()] == rows
+
+
+def test_parquet_has_the_same_rows(ask, run, tmp_path: Path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install pyarrow")
+    rows, _ = ask(EXAMPLE, "-n", 4)
+    assert run("questions", EXAMPLE, "-n", 4, "--format", "parquet", "-o", tmp_path / "rows.parquet").code == 0
+    assert parquet.read_table(tmp_path / "rows.parquet").to_pylist() == rows
+
+
+def test_parquet_without_its_library_is_refused_before_anything_is_asked(
+    run, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    printed = run("questions", EXAMPLE, "--format", "parquet", "-o", tmp_path / "rows.parquet")
+    assert "--format parquet needs pyarrow, which is not installed: pip install pyarrow" in refused(printed)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_replaced_when_all_is_written(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

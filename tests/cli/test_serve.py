@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -121,3 +122,12 @@ def test_an_environment_with_a_fixed_world_is_searched_too(serve: Serve) -> None
     assert found["result"][0][0]["contents"].startswith('"Milon"\nMilon of Kroton')
     assert started["info"]["question"] in started["observation"]
     assert serve_command.index_of("palaestra/SearchQA-2Hop-v1", {}) is None
+
+
+def test_a_match_over_standard_input_and_output_needs_an_id_and_a_library(
+    run, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.delitem(sys.modules, "palaestra.adapters.mcp", raising=False)
+    assert "which is not installed: pip install mcp" in refused(run("serve", "SearchQA-2Hop", "--mcp", 7))
+    assert "--mcp serves a match: name an environment" in refused(run("serve", tmp_path, "--mcp", 7))

@@ -16,8 +16,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from palaestra import jsonable
-from palaestra.wrappers.transcript import text_env, text_ids
+from palaestra.adapters.text_session import TextSession
+from palaestra.wrappers.transcript import text_ids
 
 try:
     import gem
@@ -30,23 +30,22 @@ class TextEnv(gem.Env):
     """A text environment; see `text_env` for ``game_id`` and ``keywords``. The first `reset` takes ``seed``."""
 
     def __init__(self, game_id: str, seed: int | None = None, **keywords: Any) -> None:
-        self.env = text_env(game_id, **keywords)
+        self.session = TextSession(game_id, **keywords)
         self._given, self._seed = {"game_id": game_id, **keywords}, seed
 
     def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
         """Starts an episode. Other than GEM's own environments it leaves Python's and NumPy's global seeds alone."""
         seed, self._seed = self._seed if seed is None else seed, None
-        text, info = self.env.reset(seed=seed)
-        return text, jsonable(info)
+        return self.session.reset(seed), self.session.info
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Plays one turn; the observation is what is new."""
-        text, reward, terminated, truncated, info = self.env.step(action)
-        return text, float(reward), terminated, truncated, jsonable(info)
+        text, session = self.session.say(action), self.session
+        return text, session.reward, session.terminated, session.truncated, session.info
 
     def sample_random_action(self) -> str:
         """A random turn."""
-        return self.env.action_space.sample()
+        return self.session.env.action_space.sample()
 
     def spawn(self, same_state: bool = False, **kwargs: Any) -> TextEnv:
         """A copy in the same state, or a new one with other keywords and no seed but a given one."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra import jsonable
+from palaestra.adapters.text_session import TextSession
 from palaestra.game import Importing
-from palaestra.wrappers.transcript import text_env
 
 with Importing(
     "openenv",
@@ -40,7 +39,7 @@ class TextEnvironment(Environment):
     def __init__(self, game_id: str, **keywords: Any) -> None:
         """Makes the environment; see `palaestra.wrappers.transcript.text_env`."""
         super().__init__()
-        self.env, self._state = text_env(game_id, **keywords), State()
+        self._session, self._state = TextSession(game_id, **keywords), State()
 
     @property
     def state(self) -> State:
@@ -49,13 +48,13 @@ class TextEnvironment(Environment):
 
     def reset(self, seed: int | None = None, episode_id: str | None = None) -> TextObservation:
         """Starts an episode."""
-        text, info = self.env.reset(seed=seed)
-        self._state = State(episode_id=episode_id, info=jsonable(info))
+        text = self._session.reset(seed)
+        self._state = State(episode_id=episode_id, info=self._session.info)
         return TextObservation(text=text)
 
     def step(self, action: TextAction, timeout_s: float | None = None) -> TextObservation:
         """Plays one turn, which is too quick for a time limit."""
-        text, reward, terminated, truncated, info = self.env.step(action.text)
+        text = self._session.say(action.text)
         self._state.step_count += 1
-        self._state.info = jsonable(info)
-        return TextObservation(text=text, reward=float(reward), done=terminated or truncated)
+        self._state.info = self._session.info
+        return TextObservation(text=text, reward=self._session.reward, done=self._session.is_over)

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra import jsonable, registry
+from palaestra import registry
+from palaestra.adapters.text_session import TextSession
 from palaestra.core.files import FileError, printable
 from palaestra.game import Importing
-from palaestra.wrappers.transcript import Message, text_env
+from palaestra.wrappers.transcript import Message
 
 with Importing(
     "skyrl_gym",
@@ -53,23 +54,28 @@ class TextEnv(BaseTextEnv):
                     f"a row of the data set, {printable(id)}: {reason}: if you trust its author to open files of yours "
                     'and to run code, env_config={"trust_paths": True}'
                 )
-        self.env = text_env(id, **keywords)
+        self.session = TextSession(id, **keywords)
         self.seed, self.max_turns = extras.get("seed"), extras.get("max_turns")
 
     def init(self, prompt: list[Message]) -> tuple[list[Message], dict[str, Any]]:
         """Starts the episode."""
         self.turns = 0
-        text, info = self.env.reset(seed=self.seed)
-        return [*prompt, {"role": "user", "content": text}], jsonable(info)
+        text = self.session.reset(self.seed)
+        return [*prompt, {"role": "user", "content": text}], self.session.info
 
     def step(self, action: str) -> dict[str, Any]:
         """Plays one turn; no message comes after the last one."""
         self.turns += 1
-        text, reward, terminated, truncated, info = self.env.step(action)
-        done = terminated or truncated or self.turns == self.max_turns
+        text = self.session.say(action)
+        done = self.session.is_over or self.turns == self.max_turns
         observations = [] if done else [{"role": "user", "content": text}]
-        return {"observations": observations, "reward": float(reward), "done": done, "metadata": jsonable(info)}
+        return {
+            "observations": observations,
+            "reward": self.session.reward,
+            "done": done,
+            "metadata": self.session.info,
+        }
 
     def close(self) -> None:
         """Frees the environment."""
-        self.env.close()
+        self.session.env.close()

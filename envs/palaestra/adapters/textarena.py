@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra import jsonable
-from palaestra.wrappers.transcript import text_env
+from palaestra.adapters.text_session import TextSession
 
 try:
     import textarena
@@ -29,14 +28,14 @@ class TextEnv(textarena.Env):
 
     def __init__(self, game_id: str, **keywords: Any) -> None:
         """Makes the environment; see `palaestra.wrappers.transcript.text_env`."""
-        self.env = text_env(game_id, **keywords)
+        self.session = TextSession(game_id, **keywords)
 
     def reset(self, num_players: int = 1, seed: int | None = None) -> None:
         """Starts a match. The seed is not given to TextArena, which would seed Python's global `random` with it."""
-        text, info = self.env.reset(seed=seed)
+        text = self.session.reset(seed)
         self.state = textarena.SinglePlayerState(num_players)
-        self.state.reset(game_state=jsonable(info), player_prompt_function=lambda player_id, game_state: text)
-        self._return = 0.0
+        info = self.session.info
+        self.state.reset(game_state=info, player_prompt_function=lambda player_id, game_state: text)
 
     def step(self, action: str) -> tuple[bool, dict[str, Any]]:
         """Plays one turn."""
@@ -44,12 +43,10 @@ class TextEnv(textarena.Env):
         if state.done:
             return state.step()
         state.add_observation(action, ObservationType.PLAYER_ACTION, from_id=0, to_id=0)
-        text, reward, terminated, truncated, info = self.env.step(action)
-        self._return += float(reward)
-        if text:
+        if text := self.session.say(action):
             state.add_observation(text, ObservationType.GAME_MESSAGE, to_id=0)
-        state.game_state = state.step_info = jsonable(info)
-        if terminated or truncated:
-            state.set_outcome(self._return)
+        state.game_state = state.step_info = self.session.info
+        if self.session.is_over:
+            state.set_outcome(self.session.total)
             state.game_info[0]["info"] = state.game_state
         return state.step()

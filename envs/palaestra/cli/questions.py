@@ -1,6 +1,6 @@
-"""Writes the questions of an environment as a dataset: one JSON object a line, as verl and TRL read it.
+"""Writes the questions of an environment as a dataset: one JSON object a line, or Parquet, as verl and TRL read it.
 
-A line's seed asks its question again: gymnasium.make(data_source, **extra_info["keywords"]).reset(seed=seed). Where
+A row's seed asks its question again: gymnasium.make(data_source, **extra_info["keywords"]).reset(seed=seed). Where
 each match draws a world of its own, seeds follow each other, from --seed on for train, 2**51 higher for validation and
 2**52 higher for test, so that no two splits share one. Elsewhere each question of the split is written once.
 
@@ -14,9 +14,9 @@ import argparse
 import importlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import Any
+from typing import IO, Any
 
 from palaestra import registry
 from palaestra.cli.common import add_id, add_keywords, keywords_of, natural, positive_count
@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", type=positive_count, default=10_000, help="most questions (default 10000)")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="file to write, - for stdout")
     parser.add_argument("--seed", type=natural, default=0, help="the first of the split's seeds (default 0)")
+    parser.add_argument(
+        "--format", choices=("jsonl", "parquet"), default="jsonl", help="parquet needs pyarrow (default jsonl)"
+    )
     add_keywords(parser)
 
 
@@ -49,7 +52,9 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         ValueError: The environment asks no questions, a keyword that this command sets, or a seed of another split.
+        ImportError: pyarrow is not installed.
     """
+    write = FORMATS[args.format]()
     id, keywords = find_id(args.id), keywords_of(args)
     source = _source_of(id)
     for name, instead in (("form", "this command asks in text"), ("split", "say --split")):
@@ -63,11 +68,11 @@ def run(args: argparse.Namespace) -> int:
         seeds = source.find_seeds(env.sim, args.n, FIRST_SEEDS[args.split] + args.seed)
         with Progress("questions", len(seeds)) as progress:
             about = {"id": id, "ability": source.ABILITY, "split": args.split, "keywords": keywords}
-            lines = _lines(env, seeds, about, progress)
+            rows = _rows(env, seeds, about, progress)
             if args.output == "-":
-                sys.stdout.writelines(lines)
+                write(rows, sys.stdout.buffer)
             else:
-                write_atomically(args.output, lambda file: file.writelines(line.encode() for line in lines))
+                write_atomically(args.output, lambda file: write(rows, file))
     if len(seeds) < args.n:
         print(f"{id}: split={args.split} has fewer questions, all {len(seeds)} are written", file=sys.stderr)
     return 0
@@ -88,15 +93,40 @@ def _source_of(id: str) -> Any:
     raise ValueError(f"{id} asks no questions: name one of {ids}")
 
 
-def _lines(env: Any, seeds: Sequence[int], about: dict[str, Any], progress: Progress) -> Iterator[str]:
-    """The dataset's lines."""
+Row = dict[str, Any]
+Write = Callable[[Iterable[Row], IO[bytes]], None]
+
+
+def _jsonl() -> Write:
+    return lambda rows, file: file.writelines(f"{json.dumps(row)}\n".encode() for row in rows)
+
+
+def _parquet() -> Write:
+    """Parquet, by a library.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    try:
+        import pyarrow  # pyright: ignore[reportMissingImports]
+        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ImportError("--format parquet needs pyarrow, which is not installed: pip install pyarrow") from error
+    return lambda rows, file: parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
+
+
+FORMATS: dict[str, Callable[[], Write]] = {"jsonl": _jsonl, "parquet": _parquet}
+
+
+def _rows(env: Any, seeds: Sequence[int], about: dict[str, Any], progress: Progress) -> Iterator[Row]:
+    """The dataset's rows."""
     lanes = env.num_envs
     for start in range(0, len(seeds), lanes):
         some = seeds[start : start + lanes]
         prompts, info = env.reset(seed=[*some, *[some[-1]] * (lanes - len(some))])
         for k, seed in enumerate(some):
             told = {name: info[name][k] for name in ("question", "answers", "path")}
-            yield json.dumps(_row(start + k, seed, prompts[k], told, about)) + "\n"
+            yield _row(start + k, seed, prompts[k], told, about)
         progress.update(start + len(some))
 
 
@@ -114,6 +144,7 @@ def _row(index: int, seed: int, prompt: str, told: dict[str, Any], about: dict[s
             "question": told["question"],
             "path": told["path"],
             "keywords": about["keywords"],
+            "tools_kwargs": {about["ability"]: {"create_kwargs": {"seed": seed}}},  # of the tool of this name in verl
         },
         "seed": seed,
         "question": told["question"],

@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", metavar="ID|CORPUS", help="id of an environment, a file of passages, or the folder of a saved index"
     )
+    parser.add_argument(
+        "--mcp", type=natural, metavar="SEED", help="speak MCP on standard input and output, as the match of this seed"
+    )
     parser.add_argument("--port", type=natural, default=8000, help="0 takes a free one (default 8000)")
     parser.add_argument(
         "--host", default="127.0.0.1", help="0.0.0.0 lets other machines in, without a password (default 127.0.0.1)"
@@ -49,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     """
     keywords = keywords_of(args)
     id = _find_environment(args.source)
+    if args.mcp is not None:
+        return _speak_mcp(id, args.mcp, keywords)
     if id is None and keywords:
         raise ValueError(f"--set is for environments, and {args.source} is a corpus")
     index = read_index(Path(args.source)) if id is None else index_of(id, keywords)
@@ -57,6 +62,22 @@ def run(args: argparse.Namespace) -> int:
     with suppress(KeyboardInterrupt):
         print(f"{id or escaped(args.source)} at {server.address}: curl {server.address}{request}", flush=True)
         server.serve()
+    return 0
+
+
+def _speak_mcp(id: str | None, seed: int, keywords: Mapping[str, Any]) -> int:
+    """Serves one match by the Model Context Protocol.
+
+    Raises:
+        ValueError: There is no id.
+        ImportError: mcp is not installed.
+    """
+    if id is None:
+        raise ValueError("--mcp serves a match: name an environment")
+    from palaestra.adapters.mcp import make_server
+
+    with suppress(KeyboardInterrupt):
+        make_server(id, seed, **keywords).run()
     return 0
 
 

@@ -1,24 +1,26 @@
 # pyright: reportMissingImports=false
-"""TRL: text search as tools of GRPOTrainer, with a tiny model of random numbers."""
+"""TRL: text search by tags and as tools of GRPOTrainer, with tiny models of random numbers."""
 
 from __future__ import annotations
 
+import copy
 import importlib.resources
 import inspect
 import json
 import tempfile
+from functools import partial
 from typing import Any
 
 import torch
 from datasets import Dataset
-from peers.libraries.search_turns import ID, check_alike
+from peers.libraries.search_turns import ID, MATCHES, check_alike, check_returns, played_alone
 from peers.libraries.trials import main, trial
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import get_json_schema
 from trl import GRPOConfig, GRPOTrainer
 
-from palaestra.adapters.trl import environment
+from palaestra.adapters.trl import environment, match_return, rollout
 from palaestra.wrappers.transcript import text_env
 
 END, PAD = "<|im_end|>", "<|endoftext|>"
@@ -103,6 +105,122 @@ def _() -> None:
         assert logs["tools/failure_frequency"] == 0.0, logs
         assert logs["reward"] == 0.5, logs
         assert not torch.equal(before, trainer.model.lm_head.weight)
+
+
+class Forced:
+    """A processor of logits that makes a model say prepared turns; the last token of each ends it."""
+
+    def __init__(self, turns: list[list[int]], width: int) -> None:
+        self.turns, self.width = turns, width
+
+    def __call__(self, ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        at = ids.shape[1] - self.width
+        forced = torch.full_like(logits, -torch.inf)
+        for row, turn in enumerate(self.turns):
+            forced[row, turn[at] if at < len(turn) else turn[-1]] = 0.0
+        return forced
+
+
+def forced_generate(model: Any, words: PreTrainedTokenizerFast, told: list[list[str]]) -> Any:
+    """``model.generate`` that says the turns ``told[k]`` of match k, for prompts that begin with match 0 to K."""
+    left = [[words(turn)["input_ids"] for turn in turns] for turns in told]
+    own = type(model).generate
+
+    def generate(input_ids: torch.Tensor, logits_processor: list[Any], **given: Any) -> torch.Tensor:
+        speaking = [k for k, turns in enumerate(left) if turns]
+        assert len(speaking) == len(input_ids)
+        processors = [*logits_processor, Forced([left[k].pop(0) for k in speaking], input_ids.shape[1])]
+        return own(model, input_ids=input_ids, logits_processor=processors, **given)
+
+    return generate
+
+
+@trial("adapter", f"adapters.trl: rollout_func plays {MATCHES} matches, token by token, and learns from one update")
+def _() -> str:
+    torch.manual_seed(0)
+    words, folder = tokenizer(), tempfile.TemporaryDirectory()
+    words.chat_template = None  # plain text; what a template adds is tested without TRL
+    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1}
+    heads: dict[str, Any] = {"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 4096}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(words), eos_token_id=words.eos_token_id, **sizes, **heads))
+    alone = [played_alone(seed, prompt="plain") for seed in range(MATCHES)]
+    batches = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": MATCHES // 8, "num_generations": 2}
+    quiet: dict[str, Any] = {"report_to": [], "save_strategy": "no", "disable_tqdm": True, "logging_steps": 1}
+    settings = GRPOConfig(
+        folder.name, use_cpu=True, shuffle_dataset=False, learning_rate=0.01, max_steps=1, temperature=0.7,
+        max_completion_length=2500, bf16=False, **batches, **quiet,
+    )  # fmt: skip
+    before = copy.deepcopy(model)  # the trainer wraps what it is given
+    play, seen = rollout(ID, prompt="plain"), []
+
+    def watched(prompts: list[str], trainer: GRPOTrainer) -> Any:
+        # TRL asks for a group twice; here each of its rollouts is a match of its own.
+        assert prompts == [str(k) for k in range(MATCHES // 2) for _ in range(2)]
+        seen.append(play([str(seed) for seed in range(MATCHES)], trainer))
+        return seen[-1]
+
+    rows = Dataset.from_list([{"prompt": str(seed)} for seed in range(MATCHES // 2)])
+    trainer = GRPOTrainer(model, match_return, settings, rows, processing_class=words, rollout_func=watched)
+    trainer.model.generate = forced_generate(trainer.model, words, [said for said, _, _ in alone])
+    check_tokens = partial(check_tokens_of, words, before, settings.temperature)
+    trainer.train()
+    [found] = seen
+    for k, (said, texts, _) in enumerate(alone):
+        row = {name: found[name][k] for name in ("prompt_ids", "completion_ids", "env_mask", "logprobs")}
+        check_tokens(said, texts, **row)
+    assert not torch.equal(before.lm_head.weight, trainer.model.lm_head.weight)
+    folder.cleanup()
+    return check_returns(found["match_return"], [total for _, _, total in alone])
+
+
+def check_tokens_of(
+    words: PreTrainedTokenizerFast,
+    model: LlamaForCausalLM,
+    temperature: float,
+    said: list[str],
+    texts: list[str],
+    prompt_ids: list[int],
+    completion_ids: list[int],
+    env_mask: list[int],
+    logprobs: list[float],
+) -> None:
+    """The tokens of a match: what was said is the model's, with its probabilities, and all else the environment's."""
+    assert prompt_ids == words(texts[0])["input_ids"]
+    segments = [(turn, 1) for turn in said]
+    heard = [*texts[1:-1], ""]  # nobody reads what comes behind the last turn
+    wanted = [pair for turn, text in zip(segments, heard, strict=True) for pair in (turn, (text, 0))]
+    ids = [number for text, _ in wanted for number in words(text)["input_ids"]]
+    mask = [m for text, m in wanted for _ in words(text)["input_ids"]]
+    assert (completion_ids, env_mask) == ([*ids, words.eos_token_id], [*mask, 0])
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt_ids + completion_ids])).logits[0, len(prompt_ids) - 1 : -1]
+    exact = (logits / temperature).log_softmax(-1)[torch.arange(len(completion_ids)), completion_ids]
+    exact *= torch.tensor(env_mask)
+    assert torch.allclose(exact, torch.tensor(logprobs), atol=1e-4), (exact - torch.tensor(logprobs)).abs().max()
+
+
+@trial("adapter", "adapters.trl: rollout_func samples")
+def _() -> str:
+    torch.manual_seed(0)
+    words, folder = tokenizer(), tempfile.TemporaryDirectory()
+    sizes: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "head_dim": 8}
+    heads: dict[str, Any] = {"num_attention_heads": 2, "num_key_value_heads": 1}
+    model = Qwen3ForCausalLM(Qwen3Config(vocab_size=len(words), eos_token_id=words.eos_token_id, **sizes, **heads))
+    quiet: dict[str, Any] = {"report_to": [], "save_strategy": "no", "disable_tqdm": True, "logging_steps": 1}
+    batch: dict[str, Any] = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 1500}
+    settings = GRPOConfig(folder.name, use_cpu=True, max_steps=1, **batch, **quiet)
+    rows = Dataset.from_list([{"prompt": str(seed)} for seed in range(2)])
+    play = rollout(ID, "Search first.", turn_tokens=20, prompt="plain")
+    rewards = [match_return, lambda completions, **_: [float(len(text)) for text in completions]]
+    trainer = GRPOTrainer(model, rewards, settings, rows, processing_class=words, rollout_func=play)
+    before = trainer.model.lm_head.weight.clone()
+    trainer.train()
+    logs = trainer.state.log_history[0]
+    assert logs["rewards/match_return/mean"] == 0.0, logs
+    assert 4 <= logs["completions/mean_length"] <= 4 * 20, "of the model's own tokens, in four turns"
+    assert not torch.equal(before, trainer.model.lm_head.weight)
+    folder.cleanup()
+    return f"{logs['completions/mean_length']:g} tokens of its own a match"
 
 
 if __name__ == "__main__":
