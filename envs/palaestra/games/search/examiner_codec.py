@@ -11,12 +11,11 @@ import numpy as np
 from palaestra.game import AgentView, Role, TextSpace
 from palaestra.games.search.examiner_turns import REFUSALS
 from palaestra.games.search.language import NO_WORD
-from palaestra.games.search.library import WORDS
+from palaestra.games.search.queries import QueryTooLongError, split_query
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import (
     LONGEST_TURN,
     QUESTION,
-    READ_CHARACTERS,
     TurnCodec,
     fresh_answers,
     fresh_path,
@@ -25,8 +24,7 @@ from palaestra.games.search.turn_codec import (
     sample_turn,
     words_of,
 )
-from palaestra.games.search.turns import AT_START, NONE
-from palaestra.games.search.vocabulary import split
+from palaestra.games.search.turns import AT_START, NONE, TOO_LONG
 
 EXAMINER_TAGS = ("none", "search", QUESTION)
 """Tags of the examiner's turns, in the order of its verbs."""
@@ -52,8 +50,10 @@ class ExaminerSide(TurnCodec):
     def _turn(self, action: str) -> tuple[int, list[int]]:
         """Verb, and the words' numbers in the vocabulary."""
         tag, content = parse(action, EXAMINER_TAGS[1:])
-        words = split(content[:READ_CHARACTERS].replace("\0", " "))
-        return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(words[:WORDS])
+        try:
+            return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(split_query(content, self._query_words))
+        except QueryTooLongError:
+            return NONE, []
 
     def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `TurnCodec.encode`."""
@@ -65,6 +65,11 @@ class ExaminerSide(TurnCodec):
 
 class StudentSide(TurnCodec):
     """The student's turns and observations: SearchQA's, and nothing before a question was accepted."""
+
+    def _turn(self, action: str) -> tuple[int, list[int]]:
+        """Verb, and the words' numbers; a query that is too long says nothing, as the examiner's."""
+        verb, ids = super()._turn(action)
+        return (NONE if verb == TOO_LONG else verb), ids
 
     def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `TurnCodec.encode`."""
