@@ -11,11 +11,13 @@ import numpy as np
 from palaestra.game import AgentView, Role, TextSpace
 from palaestra.games.search.examiner_turns import REFUSALS
 from palaestra.games.search.language import NO_WORD
+from palaestra.games.search.library import WORDS
 from palaestra.games.search.queries import QueryTooLongError, split_query
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import (
     LONGEST_TURN,
     QUESTION,
+    READ_CHARACTERS,
     TurnCodec,
     fresh_answers,
     fresh_path,
@@ -25,6 +27,7 @@ from palaestra.games.search.turn_codec import (
     words_of,
 )
 from palaestra.games.search.turns import AT_START, NONE, TOO_LONG
+from palaestra.games.search.vocabulary import split
 
 EXAMINER_TAGS = ("none", "search", QUESTION)
 """Tags of the examiner's turns, in the order of its verbs."""
@@ -50,6 +53,9 @@ class ExaminerSide(TurnCodec):
     def _turn(self, action: str) -> tuple[int, list[int]]:
         """Verb, and the words' numbers in the vocabulary."""
         tag, content = parse(action, EXAMINER_TAGS[1:])
+        if tag == QUESTION:
+            words = split(content[:READ_CHARACTERS].replace("\0", " "))
+            return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(words[:WORDS])
         try:
             return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(split_query(content, self._query_words))
         except QueryTooLongError:

@@ -311,8 +311,8 @@ def find_fresh(s, world):
     numbers, scores = s.work.numbers[:top], s.work.scores[:top]
     mark_words(s, world, count)
     marked = mark_passages(s, world)
-    for k in range(top):
-        numbers[k] = NOTHING
+    for k in range(len(s.work.numbers)):
+        s.work.numbers[k] = NOTHING
     first = most_of(s, world, count)
     for k in range(marked):
         passage = s.work.marked[k]
@@ -358,8 +358,8 @@ def find_long(s, world, terms, sentence):
         write_passage(s, world, passage, sentence)
         for j in range(count):
             terms[j].at += times_in(sentence, terms[j].word) > 0
-    for k in range(top):
-        numbers[k] = NOTHING
+    for k in range(len(s.work.numbers)):
+        s.work.numbers[k] = NOTHING
     for passage in range(s.passages):
         write_passage(s, world, passage, sentence)
         weight, score = K1 * (1 - B + B * s.length[passage] / s.mean_length), 0.0

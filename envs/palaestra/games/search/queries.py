@@ -17,12 +17,13 @@ def split_query(query: str, most_words: int = MOST_WORDS) -> list[str]:
     """The words of a query.
 
     Args:
-        query: The query as text.
+        query: The query as text; white space around it does not count.
         most_words: More are refused.
 
     Raises:
         QueryTooLongError: The query has more than ``most_words`` words, or more than `MOST_CHARACTERS` characters.
     """
+    query = query.strip()
     words = split(query.replace("\0", " ")) if len(query) <= MOST_CHARACTERS else []
     if len(query) > MOST_CHARACTERS or len(words) > most_words:
         raise QueryTooLongError(tell_limit(most_words))

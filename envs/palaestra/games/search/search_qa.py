@@ -24,6 +24,24 @@ The scripts play any form:
 
 * ``oracle``: follows the path, and answers right.
 * ``closed_book``: answers at once, with an answer of the right kind that is drawn at random.
+* ``first_hit``: searches as the oracle does, but takes the first object of the first passage of each search, and reads
+  nothing else. In files it searches the question, and answers the first word of the first passage that is new.
+
+Shares of right answers, and of the oracle's searches whose first passage is the one that is needed; 4,096 matches each
+in the default form, where ``closed_book`` can only choose among what was mentioned
+(``python benchmarks/search_shares.py``). Where ``first_hit`` is right, nothing must be read; see SearchQA-Reading.
+
+| preset | `oracle` | `closed_book` | `first_hit` | random | needed passage first |
+|---|---|---|---|---|---|
+| SearchQA-2Hop-v1 | 1.000 | 0.000 | 1.000 | 0.014 | 1.000 |
+| SearchQA-1Hop-v1 | 1.000 | 0.000 | 1.000 | 0.064 | 1.000 |
+| SearchQA-3Hop-v1 | 1.000 | 0.000 | 1.000 | 0.015 | 1.000 |
+| SearchQA-Bridge4-v1 | 1.000 | 0.000 | 1.000 | 0.021 | 1.000 |
+| SearchQA-Compare-v1 | 1.000 | 0.506 | 0.999 | 0.090 | 0.998 |
+| SearchQA-Noisy-v1 | 1.000 | 0.000 | 0.629 | 0.027 | 0.792 |
+| SearchQA-Fictional-v1 | 1.000 | 0.000 | 0.722 | 0.007 | 0.861 |
+| SearchQA-Judge-v1 | 1.000 | 0.000 | 1.000 | 0.030 | 1.000 |
+| SearchQA-Custom-v1 | 1.000 | 0.116 | 0.115 | 0.000 | 1.000 |
 
 ## Action Space
 
@@ -81,6 +99,7 @@ as in data sets that are split by question: ``python benchmarks/search_claims.py
 
 * v1: splits have different facts, judgements cannot be farmed, exact match and F1 are those of the scorer, combining
   marks belong to words, no observation has the question's number, choices tell no ranks, ``world="stdlib"`` is gone.
+  Queries in text have up to 64 words, and longer ones are refused, not cut to 16; `topk`; the script ``first_hit``.
 * v0: first version.
 """
 
@@ -108,6 +127,7 @@ from palaestra.games.search.library import (
     PASSAGES,
     RELATIONS,
     TOP,
+    WORDS,
     Library,
     Rules,
 )
@@ -350,7 +370,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
     is_structured, is_dense, judges = bool(rules.structured), bool(rules.dense), bool(rules.judge)
     is_text = options.form == "text"
     codec = DenseTurnCodec if is_dense else TurnCodec
-    limits = (options.topk, options.query_words, MOST_WORDS) if is_text else (options.topk,)
+    query_words, room = (options.query_words, MOST_WORDS) if is_text else (WORDS, WORDS)
     if is_structured:
         observation = turns.structured_fields(options.relations, rules.mentions)
         action = (turns.structured_choice(options.relations, rules.mentions, judges),)
@@ -370,7 +390,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
         observe_reset=None if is_structured else turns.observe_question,
         legal=turns.legal_structured if is_structured else None,
         script=turns.script_structured if is_structured else turns.script_dense if is_dense else turns.script_tokens,
-        scripts=turns.SCRIPTS,
+        scripts=turns.SCRIPTS[: turns.FIRST_HIT] if is_dense else turns.SCRIPTS,
         default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
         horizon=options.max_turns,
@@ -380,7 +400,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
         world=library,
         determinism="per-platform" if is_dense else "cross-platform",
         model_digest=RetrieverDigest(options.retriever) if is_dense else None,
-        codecs={} if is_structured else {"text": codec(texts, options.prompt, judges, *limits)},
+        codecs={} if is_structured else {"text": codec(texts, options.prompt, judges, options.topk, query_words, room)},
         default_codec="text" if options.form == "text" else None,
         render="palaestra.games.search.search_render:draw",
         render_text="palaestra.games.search.search_render:write",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import chain, repeat
 from string import Formatter
-from struct import Struct
+from struct import unpack_from
 from typing import Any
 
 import numpy as np
@@ -188,7 +188,7 @@ class TurnCodec:
         self._no_turn = np.array([NONE, *[NO_WORD] * room])
         # The last fields of an observation: documents, verb, turns_left and words_left. They are read at once,
         # as each read of a record takes as long as all.
-        self._numbers, self._row = np.dtype(("<i4", 3 + top)), Struct(f"<{3 + top}i")
+        self._numbers, self._format = np.dtype(("<i4", 3 + top)), f"<{3 + top}i"
         self._numbers_at = 4 * (sizes[0] + top * sizes[1])
         self._verbs = VERBS[1 : JUDGE + judges]
         self._prompt = check_prompt(prompt)
@@ -271,7 +271,7 @@ class TurnCodec:
 
     def encode(self, view: AgentView) -> str:
         """What came since the last turn: at first the prompt with the question, then passages."""
-        return self._segment(self._row.unpack_from(view.row, self._numbers_at), view.row, view.record)
+        return self._segment(unpack_from(self._format, view.row, self._numbers_at), view.row, view.record)
 
     def encode_many(self, view: AgentView) -> list[str]:
         """The same for N matches."""

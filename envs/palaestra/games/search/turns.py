@@ -6,6 +6,7 @@ from typing import Any
 
 from palaestra.game import Array, Choice, Field, native, script_integer
 from palaestra.games.search.bm25 import TERM, find
+from palaestra.games.search.first_hit import follow_first, write_first
 from palaestra.games.search.fresh_world import STATE as FRESH_STATE
 from palaestra.games.search.fresh_world import YEAR_COUNT, find_fresh, find_long, is_long, write_name, write_passage
 from palaestra.games.search.language import (
@@ -40,8 +41,8 @@ from palaestra.games.search.question_rules import find_again, mention_of, note_a
 
 NONE, SEARCH, ANSWER, JUDGE, TOO_LONG = range(5)
 """Verbs of a turn; the last one is a query in text that has too many words, and is not searched."""
-AT_START = -1
-"""In place of the last verb before the first turn."""
+AT_START, UNPLAYED = -1, -2
+"""In place of the last verb before the first turn; in place of a verb whose turn has more words than are left."""
 VERBS = ("none", "search", "answer", "judge", "too_long")
 ANSWERED, OUT_OF_WORDS = 2, 3
 """Numbers of the end reasons."""
@@ -49,8 +50,8 @@ LAST_ARTICLE = FIRST_WORD + len(ARTICLES) - 1
 LARGEST_BUDGET = 4096
 """Most words of all turns."""
 MOST_TURNS = 128
-ORACLE, CLOSED_BOOK = 0, 1
-SCRIPTS = ("oracle", "closed_book")
+ORACLE, CLOSED_BOOK, FIRST_HIT = range(3)
+SCRIPTS = ("oracle", "closed_book", "first_hit")
 SUMS = 4096
 """Passages whose scores are added up at a time."""
 
@@ -79,6 +80,8 @@ STATE = (
     ("approved", "u1", (MOST_HOPS,)),
     ("earned", "f8"),
     ("shown", "i4", (MOST_TOP,)),
+    ("searches", "i8"),
+    ("firsts", "i4", (MOST_HOPS,)),
 )
 SCRATCH = (
     ("terms", TERM, (MOST_WORDS,)),
@@ -91,9 +94,17 @@ SCRATCH = (
 def reset(s, world):
     """Poses a question."""
     pose(s, world)
-    s.last_verb, s.words_left, s.judged = AT_START, int(s.parameters.token_budget), 1
+    s.judged = 1
+    start_turns(s)
+
+
+def start_turns(s):
+    """Gives an agent its words; it has not taken a turn."""
+    s.last_verb, s.words_left, s.searches = AT_START, int(s.parameters.token_budget), 0
     for k in range(MOST_TOP):
         s.shown[k] = NOTHING
+    for k in range(MOST_HOPS):
+        s.firsts[k] = NOTHING
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
@@ -101,10 +112,15 @@ def reset(s, world):
 
 def step_tokens(s, world, actions, rewards, scratch):
     """A turn of a verb and words."""
-    turn, words = actions.agent[0], s.work.words
-    for k in range(len(words)):
-        words[k] = turn.words[k] if k < len(turn.words) else NO_WORD
+    turn = actions.agent[0]
+    read_words(s.work.words, turn.words)
     return take_turn(s, world, turn.verb, rewards, scratch)
+
+
+def read_words(words, given):
+    """Copies the words of a turn."""
+    for k in range(len(words)):
+        words[k] = given[k] if k < len(given) else NO_WORD
 
 
 def step_dense(s, world, actions, rewards, scratch):
@@ -142,6 +158,18 @@ def write_choice(s, world, choice):
 
 def take_turn(s, world, verb, rewards, scratch):
     """Plays a turn, whose words are in ``s.work.words``."""
+    verb, pay = start_turn(s, verb), 0.0
+    if verb == SEARCH:
+        pay = search(s, world, scratch)
+    elif verb == ANSWER:
+        pay = answer(s, scratch) + s.earned
+    elif verb == JUDGE:
+        pay = judge(s, world)
+    return end_turn(s, verb, pay, rewards)
+
+
+def start_turn(s, verb):
+    """Takes the words of a turn from the budget; returns its verb, `UNPLAYED` where too few words were left."""
     used = 0
     for k in range(len(s.work.words)):
         used += s.work.words[k] != NO_WORD
@@ -149,18 +177,17 @@ def take_turn(s, world, verb, rewards, scratch):
         verb = NONE
     s.last_verb, s.info.turn_label = verb, -1
     s.words_left -= used if verb != NONE else 0
-    pay = 0.0
-    if s.words_left < 0:
-        s.words_left = 0
-        for k in range(MOST_TOP):
-            s.shown[k] = NOTHING
-    elif verb == SEARCH:
-        pay = search(s, world, scratch)
-    elif verb == ANSWER:
-        pay = answer(s, scratch) + s.earned
-    elif verb == JUDGE:
-        pay = judge(s, world)
-    else:
+    if s.words_left >= 0:
+        return verb
+    s.words_left = 0
+    for k in range(MOST_TOP):
+        s.shown[k] = NOTHING
+    return UNPLAYED
+
+
+def end_turn(s, verb, pay, rewards):
+    """Pays for a turn; returns whether the match is over."""
+    if verb in (NONE, TOO_LONG):
         s.info.malformed += 1
         pay = 0.0 - s.parameters.malformed_cost
     rewards[0] = pay
@@ -193,16 +220,24 @@ def search(s, world, scratch):
         )
         for k in range(len(words)):
             words[k] += FIRST_WORD
-    gained = 0
-    for k in range(top):
-        s.shown[k] = numbers[k]
-        for hop in range(s.hops):
-            if numbers[k] != NOTHING and numbers[k] == s.gold[hop] and s.seen[hop] == 0:
-                s.seen[hop] = 1
-                gained += 1
     if world.rules.structured:
         note_all(s, world, numbers)
     s.judged = 0
+    return show_found(s, top)
+
+
+def show_found(s, top):
+    """Shows what a search has found; returns the pay for passages of the path that were not found before."""
+    gained = 0
+    if s.searches < MOST_HOPS:
+        s.firsts[s.searches] = s.work.numbers[0]
+    s.searches += 1
+    for k in range(top):
+        s.shown[k] = s.work.numbers[k]
+        for hop in range(s.hops):
+            if s.shown[k] != NOTHING and s.shown[k] == s.gold[hop] and s.seen[hop] == 0:
+                s.seen[hop] = 1
+                gained += 1
     s.info.hops_found += gained
     if gained > 0:
         s.info.turn_label = 1
@@ -454,6 +489,9 @@ def legal_structured(s, world, mask):
 def script_tokens(s, world, slot, which, actions, scratch):
     """A script's turn as a verb and words."""
     turn = actions.agent[0]
+    if which == FIRST_HIT and s.kind == GIVEN:
+        turn.verb = SEARCH if write_first(s, world, turn.words) else ANSWER
+        return
     verb, thing, relation = plan(s, world, which)
     turn.verb = verb
     for k in range(len(turn.words)):
@@ -487,7 +525,7 @@ def script_structured(s, world, slot, which, actions, scratch):
     searches = rules.mentions * world.options.relations
     verb, thing, relation = plan(s, world, which)
     if verb == SEARCH:
-        turn.turn = 1 + world.options.relations * mention_of(s, thing) + relation
+        turn.turn = 1 + world.options.relations * max(mention_of(s, thing), 0) + relation
     elif verb == ANSWER:
         turn.turn = 1 + searches + max(mention_of(s, thing), 0)
     else:
@@ -498,6 +536,9 @@ def plan(s, world, which):
     """A script's verb, the entity that it is about (-1 in a file's world) and its relation (there: its hop)."""
     if which == CLOSED_BOOK:
         return ANSWER, guess(s, world), NOTHING
+    if which == FIRST_HIT:
+        thing, relation = follow_first(s, world)
+        return ANSWER if relation == NOTHING else SEARCH, thing, relation
     if world.rules.judge and s.judged == 0:
         return JUDGE, LITERAL - (YES if suffices(s) else NO), NOTHING
     for hop in range(s.hops):
