@@ -14,7 +14,7 @@ import pytest
 from reliability.model_folders import write_embedder
 
 from palaestra import make_batch
-from palaestra.cli.serve import index_of
+from palaestra.cli.serve import codec_of
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.files import FileError
 from palaestra.games.search import DenseIndex, dense
@@ -195,7 +195,7 @@ def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_same_questions_are_asked_and_other_passages_found():
     dense, sparse = (gymnasium.make(ID, **{**KEYWORDS, "retriever": r}) for r in (KEYWORDS["retriever"], "bm25"))
-    index = index_of(ID, KEYWORDS)
+    index = codec_of(ID, KEYWORDS).index
     assert isinstance(index, DenseIndex)
     differ = 0
     for seed in range(20):

@@ -18,6 +18,7 @@ from palaestra.games.search.turn_codec import (
     LONGEST_TURN,
     QUESTION,
     READ_CHARACTERS,
+    TOOLS,
     TurnCodec,
     fresh_answers,
     fresh_path,
@@ -68,6 +69,10 @@ class ExaminerSide(TurnCodec):
             return EXAMINER_PROMPT.format(start=words_of(self.texts, row["question"]), turns=turns, words=words)
         return EXAMINER_REFUSAL if verb == NONE else super()._segment(numbers, row, record)
 
+    def tools(self, role: Role) -> dict[str, str]:
+        """The verbs of turns, and what each does."""
+        return {tag: TOOLS[tag] for tag in EXAMINER_TAGS[1:]}
+
 
 class StudentSide(TurnCodec):
     """The student's turns and observations: SearchQA's, and nothing before a question was accepted."""
@@ -101,6 +106,10 @@ class ExaminerCodec:
         if role.name == "student":
             return self._sides["student"].action_space(role)
         return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=sample_examiner_turn)
+
+    def tools(self, role: Role) -> dict[str, str]:
+        """The verbs of a role's turns, and what each does."""
+        return self._sides[role.name].tools(role)
 
     def decode(self, view: AgentView, action: str) -> np.ndarray:
         """Verb and words, int64 ``[17]``; any text is a turn."""

@@ -34,3 +34,12 @@ def tell_limit(most_words: int = MOST_WORDS) -> str:
     """The message of `QueryTooLongError`, which the observation after such a turn has too."""
     words = "1 word" if most_words == 1 else f"{most_words} words"
     return f"the query was not searched: it has more than {words} or {MOST_CHARACTERS} characters; write a shorter one"
+
+
+def query_refusal(query: str, most_words: int = MOST_WORDS) -> str:
+    """Why a query is not searched, for who asked ``/retrieve``; empty if it is."""
+    try:
+        split_query(query, most_words)
+    except QueryTooLongError as error:
+        return str(error)
+    return ""

@@ -24,7 +24,7 @@ from palaestra.games.search.language import (
     stems,
 )
 from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
-from palaestra.games.search.queries import QueryTooLongError, split_query, tell_limit
+from palaestra.games.search.queries import QueryTooLongError, query_refusal, split_query, tell_limit
 from palaestra.games.search.scoring import normal_words
 from palaestra.games.search.sources import Texts, question_words
 from palaestra.games.search.turns import (
@@ -124,6 +124,15 @@ QUESTION = "question"
 TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in (*VERBS, QUESTION)}
 
 
+TOOLS = {
+    "search": "Searches the passages for a query and shows those that fit best.",
+    "answer": "Answers the question, by the answer alone. Nothing can be done after it.",
+    "judge": "Says of the passages that were found last whether they help: yes or no.",
+    QUESTION: "Asks the question. Nothing can be done after it.",
+}
+"""What turns do, for models that call tools."""
+
+
 def sample_turn(generator: np.random.Generator) -> str:
     """A turn of the language's words, for the samples of the action space: two queries for an answer."""
     stem, relation = SAMPLED_STEMS[generator.integers(FRESH_STEMS)], RELATIONS[generator.integers(len(RELATIONS))].noun
@@ -210,6 +219,14 @@ class TurnCodec:
         """Any text; samples are turns."""
         samples = sample_judging_turn if self._judges else sample_turn
         return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=samples)
+
+    def refusal(self, query: str) -> str:
+        """Why a query is not searched; empty if it is."""
+        return query_refusal(query, self._query_words)
+
+    def tools(self, role: Role) -> dict[str, str]:
+        """The verbs of turns, and what each does."""
+        return {verb: TOOLS[verb] for verb in self._verbs}
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
