@@ -17,6 +17,7 @@ import palaestra
 from palaestra.adapters.retrieval_server import Server
 from palaestra.cli import serve as serve_command
 from palaestra.games.search import Index
+from palaestra.wrappers.transcript import text_env
 
 SPOKEN = "serve/Spoken-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
@@ -66,18 +67,15 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_environment_is_served_until_it_is_interrupted(serve: Serve):
-    printed, (reset, step) = serve(
-        ["--set", "compiled=False", "--sessions", "1", SPOKEN],
-        ("/reset", {"seed": 3}),
-        ("/step", {"session": "x", "action": "pull 0.1"}),
-    )
-    assert reset["observation"] == "-0.04"
-    assert "of more than 1:" in step["error"]
+def test_worlds_of_their_own_are_served_by_seed_until_it_is_interrupted(serve: Serve):
+    asked = {"query": "the mayor of a place", "seed": 3}
+    printed, (found, refused) = serve(["SearchQA-2Hop"], ("/retrieve", asked), ("/retrieve", {"query": "mayor"}))
+    assert all(hit["id"].startswith("3:") for hit in found["result"])
+    assert 'give its "seed"' in refused["error"]
     assert (printed.code, printed.err) == (0, "")
     (line,) = printed.out.splitlines()
-    pattern = rf"""{SPOKEN} at (http://127\.0\.0\.1:\d+): curl \1/reset -d '\{{"seed": 0}}'"""
-    assert re.fullmatch(pattern, line)
+    id, body = "palaestra/SearchQA-2Hop-v1", r"""'\{"queries": \["a question"\], "seed": 0\}'"""
+    assert re.fullmatch(rf"{id} at (http://127\.0\.0\.1:\d+): curl \1/retrieve -d {body}", line)
 
 
 def test_a_file_of_passages_is_served(serve: Serve, corpus: Path):
@@ -100,9 +98,10 @@ def test_what_cannot_be_served_is_refused(run, serve: Serve, refused, corpus: Pa
     assert "and no file or folder of this name" in error
     assert "no_such_module" in refused(run("serve", "no_such_module:CartPole"))
     assert "--set is for environments" in refused(serve([corpus, "--set", "a=1"])[0])
-    assert "'nonsense'" in refused(serve([SPOKEN, "--set", "nonsense=1"])[0])
+    for id in ("CartPole", "MathText-Arith", SPOKEN):
+        assert "has no passages to search. Episodes over a network" in refused(run("serve", id))
+    assert "'nonsense'" in refused(run("serve", "SearchQA-2Hop", "--set", "nonsense=1"))
     assert f"{tmp_path / 'parameters.npy'}: " in refused(run("serve", tmp_path))
-    assert "--sessions" in refused(run("serve", SPOKEN, "--sessions", "0"), 2)
     with Server(index=Index([]), port=0) as server:
         port = server.address.rpartition(":")[2]
         assert f"cannot listen at 127.0.0.1:{port}" in refused(run("serve", corpus, "--port", port))
@@ -115,13 +114,20 @@ def test_a_file_whose_name_has_a_colon_is_no_module(serve: Serve, corpus: Path):
     assert serve([path], ("/retrieve", {"query": "dog"}))[1][0]["result"][0]["contents"] == '"Dogs"\nA dog barks.'
 
 
-def test_an_environment_with_a_fixed_world_is_searched_too(serve: Serve) -> None:
-    """A world that each match draws is not."""
-    question = {"queries": ["the wrestler Milon"], "topk": 1}
-    _, (found, started) = serve(["SearchQA-Custom"], ("/retrieve", question), ("/reset", {"seed": 0}))
-    assert found["result"][0][0]["contents"].startswith('"Milon"\nMilon of Kroton')
-    assert started["info"]["question"] in started["observation"]
-    assert serve_command.index_of("palaestra/SearchQA-2Hop-v1", {}) is None
+@pytest.mark.parametrize("most", [None, 4])
+def test_an_environment_with_a_fixed_world_is_searched_and_refuses_the_same_queries(serve: Serve, most: int | None):
+    longest = " ".join(["the wrestler Milon", *["x"] * ((most or 64) - 3)])
+    asked = {"queries": [longest, f"x {longest}"], "topk": 1}
+    words = [] if most is None else ["--set", f"query_words={most}"]
+    _, (found,) = serve(["SearchQA-Custom", *words], ("/retrieve", asked))
+    (hit,), (refusal,) = found["result"]
+    assert hit["contents"].startswith('"Milon"\nMilon of Kroton')
+    title, told = refusal["contents"].split("\n")
+    assert (title, refusal["id"]) == ('"Refused"', "")
+    env = text_env("palaestra/SearchQA-Custom-v1", **({} if most is None else {"query_words": most}))
+    for query, is_told in zip(asked["queries"], (False, True), strict=True):
+        env.reset(seed=0)
+        assert (told in env.step(f"<search>{query}</search>")[0]) == is_told
 
 
 def test_a_match_over_standard_input_and_output_needs_an_id_and_a_library(

@@ -17,7 +17,7 @@ from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
 from palaestra.core.faces.vector_env import GameVectorEnv
 from palaestra.core.files import FileError
-from palaestra.core.run.opponents import SUFFIXES, resolve
+from palaestra.core.run.opponents import PREFIXES, SUFFIXES, resolve
 from palaestra.games.calibration import cartpole
 
 pytestmark = pytest.mark.jitless
@@ -520,3 +520,24 @@ def test_a_reward_outlives_its_match_with_what_the_player_keeps(kept: int, is_th
     sim.step(idle_actions(sim))
     np.testing.assert_array_equal(player.rewards[-1], last * is_there)
     assert (last != 0).all()
+
+
+class Named:
+    """What a text becomes, and then the player of a team."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def for_team(self, game: Any, team: str) -> Counter:
+        player = Counter()
+        player.calls.append({"text": self.text, "team": team})
+        return player
+
+
+def test_a_text_that_begins_as_a_prefix_becomes_a_player_of_its_function(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(PREFIXES, "mine:", f"{__name__}:Named")
+    player = resolve(MELEE, "blue", "mine:http://a/b.zip#c")
+    assert isinstance(player, Counter)
+    assert player.calls == [{"text": "mine:http://a/b.zip#c", "team": "blue"}]
+    with pytest.raises(ValueError, match="'mine' is neither a script"):
+        resolve(MELEE, "blue", "mine")

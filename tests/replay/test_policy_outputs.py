@@ -119,3 +119,40 @@ def test_a_file_with_other_columns_is_damaged(columns: Any, tmp_path: Path):
 def test_matches_between_players_keep_them():
     replay = record(ID, {"red": Teller(), "blue": "default"})
     np.testing.assert_array_equal(replay.outputs[:, 0, CHASERS * MOVES], np.arange(1, replay.steps + 1))
+
+
+class Writer:
+    """Writes which of its decisions it is, but for the second agent."""
+
+    memory_size = 1
+    policy_outputs: dict[str, np.ndarray]
+
+    def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
+        memory[:, 0] += 1
+        written = [[f"<b>{number:g}", "", f"third {number:g}"] for number in memory[:, 0]]
+        self.policy_outputs = {"turn": np.array(written, object)}
+        return np.zeros((len(observations), CHASERS), np.int64)
+
+
+def test_what_players_wrote_is_kept_and_stands_on_the_page_in_its_frame(tmp_path: Path):
+    replay = play(check=Writer())
+    replay.save(tmp_path / "match.npz")
+    again = load(tmp_path / "match.npz")
+    assert again.texts == replay.texts
+    for lane, numbers in ((0, [1, 2, None, 3, 4, 5, 6, 7]), (1, [1, 2, 3, 4, 1, 2, None, 3])):
+        for decision, number in enumerate(numbers):
+            found = [again.texts.get((decision, lane, slot)) for slot in range(CHASERS)]
+            assert found == ([None] * 3 if number is None else [f"<b>{number}", None, f"third {number}"])
+    assert verify(again).ok
+    header, blocks = read(make_page(again, lane=1))
+    shown = [["", *header["strings"]][number] for number in blocks["turns"][:, 0].tolist()]
+    assert [text for text in shown if text] == [f"<b>{number}" for number in (1, 2, 3, 4, 1, 2, 3)]
+    assert "turns" not in read(make_page(play(), lane=0))[1]
+
+
+def test_what_players_wrote_in_a_foreign_file_is_checked(tmp_path: Path):
+    path, replay = tmp_path / "match.npz", play(check=Writer())
+    for wrong in ("{}", "[[0, 0, 0, ", '[[8, 0, 0, "x"]]', '[[0, 2, 0, "x"]]', '[[0, 0, "0", "x"]]', "[[0, 0, 0, 1]]"):
+        replace(replay, turns=np.frombuffer(wrong.encode(), np.uint8)).save(path)
+        with pytest.raises(ReplayError, match="'turns' are not what players wrote"):
+            load(path)

@@ -13,7 +13,13 @@ TEXTS = ["A cat sat on the mat.", "Dogs bark at a cat,\nat night \u2014 \U0001f4
 
 
 class Client:
-    """One connection to a server."""
+    """One connection to a server.
+
+    Attributes:
+        told: Headers of the last answer.
+    """
+
+    told: http.client.HTTPMessage
 
     def __init__(self, server: Server) -> None:
         self.host, port = server.address.removeprefix("http://").rsplit(":", 1)
@@ -24,6 +30,7 @@ class Client:
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self.connection.request(method, path, content, {name.replace("_", "-"): text for name, text in headers.items()})
         answer = self.connection.getresponse()
+        self.told = answer.headers
         assert answer.headers["Content-Type"] == "application/json"
         assert not [name for name in answer.headers if name.startswith("Access-Control")]
         return answer.status, json.loads(answer.read())

@@ -14,7 +14,7 @@ import pytest
 from reliability.model_folders import write_embedder
 
 from palaestra import make_batch
-from palaestra.cli.serve import index_of
+from palaestra.cli.serve import codec_of
 from palaestra.core.compile.identity import rules_digest
 from palaestra.core.files import FileError
 from palaestra.games.search import DenseIndex, dense
@@ -195,21 +195,21 @@ def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_same_questions_are_asked_and_other_passages_found():
     dense, sparse = (gymnasium.make(ID, **{**KEYWORDS, "retriever": r}) for r in (KEYWORDS["retriever"], "bm25"))
-    index = index_of(ID, KEYWORDS)
+    index = codec_of(ID, KEYWORDS).index
     assert isinstance(index, DenseIndex)
     differ = 0
     for seed in range(20):
         prompt, info = dense.reset(seed=seed)
         assert (prompt, info["path"]) == (sparse.reset(seed=seed)[0], info["path"])
-        query = " ".join(["mayor birthplace of Arnev", *["Shore"] * 12])
-        found, *_ = dense.step(f"<search>{query} {info['path'][0][0]}</search>")
+        query = " ".join(["mayor birthplace of Arnev", *["Shore"] * 12, info["path"][0][0]])
+        found, *_ = dense.step(f"<search>{query}</search>")
         texts = [index.passages[n].partition("\n") for n in index.search(query, 3)[0]]
         assert (
             found.strip()
             == "<information>"
             + "\n".join(f'Doc {k}(Title: "{title}") {text}' for k, (title, _, text) in enumerate(texts, 1))
             + "</information>"
-        )  # the sixteenth word is the last that counts
+        )  # words behind the sixteenth count, too
         differ += found != sparse.step(f"<search>{query}</search>")[0]
     assert differ > 10
 

@@ -22,8 +22,10 @@ from palaestra.core.files import printable
 
 SMALL_BODY, BYTES_IN_WORK = 2**16, 2**27
 """Bytes of a body that never waits, and of all larger ones that are in work."""
-LARGEST_STEP = 2**20
+LARGEST_OTHER = 2**20
 """Bytes of the body of a request for whose path nothing else is said."""
+RETRY_AFTER_S = 5
+"""What a client that was not answered for want of room is told to wait."""
 POLL_S = 0.05
 """Time after which a server that is to stop does so."""
 
@@ -248,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestError(411, "give the length of the body in one header Content-Length")
         if not LENGTH.fullmatch(lengths[0]):
             raise RequestError(400, f"Content-Length is a number of bytes, got {printable(lengths[0])}")
-        length, most = int(lengths[0]), self.server.largest.get(path, LARGEST_STEP)
+        length, most = int(lengths[0]), self.server.largest.get(path, LARGEST_OTHER)
         if length > most:
             self._skip(length)
             raise RequestError(413, f"the body has {lengths[0]} bytes: send at most {most}")
@@ -313,14 +315,15 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestError(403, f"this server answers at localhost alone, the header Host says {given}")
 
     def _send(self, status: int, content: str) -> None:
-        head = self._head(status, f"Content-Length: {len(content)}\r\n")
+        retry = f"Retry-After: {RETRY_AFTER_S}\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
+        head = self._head(status, f"{retry}Content-Length: {len(content)}\r\n")
         self._write(head if self.command == "HEAD" else head + content)
 
-    def _head(self, status: int, length: str) -> str:
+    def _head(self, status: int, headers: str) -> str:
         next_one = "close" if self.close_connection else "keep-alive"
         return (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
-            f"{length}Connection: {next_one}\r\n\r\n"
+            f"{headers}Connection: {next_one}\r\n\r\n"
         )
 
     def _write(self, text: str) -> None:

@@ -1,55 +1,47 @@
-r"""An HTTP server of a searchable collection, of an environment, or of both, for programs in other processes.
+r"""An HTTP server of a searchable collection, or of the worlds that matches draw, for programs in other processes.
 
 All answers are JSON, errors ``{"error": "..."}`` with a status of 400 or more. ``POST /retrieve`` is the contract of
 Search-R1's retrieval server, whose values are taken as pydantic takes them (``"topk": "3"``, 3.0, null or 0 for the
 default); a single ``query`` in place of ``queries`` is answered by one list, as GEM's server does. ``id`` is that of
-the corpus' file as a text, or the number of the passage where the file has none.
+the corpus' file as it stands there, or the number of the passage, as a text, where the file has none.
 
-One request has up to `MOST_QUERIES` queries, whose first `LONGEST_QUERY` characters are searched, in a body of up to
-`LARGEST_BODY` bytes (other requests: `LARGEST_STEP`), and asks for up to `MOST_PASSAGES` passages a query. A long
-answer is searched, written and sent in parts (``Transfer-Encoding: chunked``), so that none is in memory as a whole. At
-most `AT_ONCE` requests are in work, or one for each session if these are more, with `BYTES_IN_WORK` bytes of large
-bodies; others wait for as long as a request may take, and then get status 503.
+Where each match draws a world of its own, ``seed`` names it: one for all queries, or a list of one each. It is the seed
+of the row that ``palaestra questions`` wrote, or of ``env.reset(seed=...)``. Servers of one collection ignore it.
+
+A query of more words than an environment takes is not searched: its list is one document, which says so, as the
+environment tells its agent. One turn of a policy that babbles does not end a batch of thousands.
+
+One request has up to `MOST_QUERIES` queries in a body of up to `LARGEST_BODY` bytes with a ``Content-Length`` (chunked
+bodies are refused with status 411), and asks for up to `MOST_PASSAGES` passages a query. A long answer is searched,
+written and sent in parts (``Transfer-Encoding: chunked``), of each request two of about `PART_BYTES` at a time. At most
+`AT_ONCE` requests are in work, with `BYTES_IN_WORK` bytes of large bodies, so that memory has a bound; others wait for
+as long as a request may take, and then get status 503 with a ``Retry-After``.
 
 Requests and answers::
 
-    GET  /health    {"status": "ok", "passages": 3, "environment": null, "sessions": 0}
+    GET  /health    {"status": "ok", "passages": 3, "worlds": null}
     POST /retrieve  {"queries": ["cat"], "topk": 3, "return_scores": true}
                     {"result": [[{"document": {"id": "0", "contents": "\"Cats\"\nA cat sat."}, "score": 0.5}]]}
                     without return_scores the documents alone: {"result": [[{"id": "0", "contents": ...}]]}
-    POST /reset     {"seed": 3, "options": {}}, both optional: a new session; with "session": its next episode
-                    {"session": "5e1f", "observation": ..., "info": {...}}
-    POST /step      {"session": "5e1f", "action": ...}
-                    {"observation": ..., "reward": 0.0, "terminated": false, "truncated": false, "info": {...}}
-    POST /close     {"session": "5e1f"}
-                    {"session": "5e1f"}
-
-A session is an environment of its own: requests of different sessions are answered side by side. A ValueError of an
-environment is its refusal of an action or of options (status 400), another error is its failure (500).
+                    in worlds of their own {"queries": ["mayor of Velka", "seat of Popon"], "seed": [3, 3]}
 
 Bound to this machine (the default), the server answers only requests that are addressed to this machine. It never
-answers web pages.
+answers web pages. Episodes of an environment over a network are played by OpenEnv's server, see
+`palaestra.adapters.openenv`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import secrets
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
-from threading import Lock, Thread
+from collections.abc import Callable, Iterator, Sequence
+from threading import Thread
 from typing import Any, Protocol
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from palaestra.adapters.http_server import POLL_S, HttpServer, RequestError
-from palaestra.core.files import LONGEST_QUOTE, printable, printable_error
-from palaestra.core.files.jsonable import jsonable
+from palaestra.core.files import LONGEST_QUOTE, printable
 from palaestra.core.rng import check_seed
 
 LARGEST_BODY = 2**25
@@ -64,9 +56,8 @@ AT_ONCE = 64
 MOST_PASSAGES = 100
 """Largest ``topk``."""
 DEFAULT_PASSAGES = 3
-LONGEST_QUERY = 2048
-"""Characters of a query that are searched: time grows with the square of its different words. Dense retrievers cut
-queries much earlier, and a policy that babbles must not end its own training by an error."""
+REFUSED = "Refused"
+"""Title of the document that says why a query was not searched."""
 TIMEOUT_S = 30.0
 WHOLE = re.compile(r"\s*([+-]?[0-9]{1,18})(\.0*)?\s*")
 FLAGS = {word: True for word in ("1", "true", "t", "yes", "y", "on")}
@@ -75,6 +66,9 @@ FLAGS |= {word: False for word in ("0", "false", "f", "no", "n", "off")}
 TO_JSON = json.JSONEncoder().encode
 KINDS = {str: "a text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
 REQUIRED: Any = object()
+
+Hit = tuple[str | int, str, float]
+"""Id, text and score of a passage."""
 
 
 class Searchable(Protocol):
@@ -94,8 +88,22 @@ class Searchable(Protocol):
         ...
 
 
+class Worlds(Protocol):
+    """What ``/retrieve`` searches where each match draws its own passages.
+
+    Attributes:
+        topk: Most passages of a search.
+    """
+
+    topk: int
+
+    def search(self, queries: Sequence[str], seeds: Sequence[int], k: int) -> Sequence[Sequence[Hit]]:
+        """The best passages of each query in the world of its seed."""
+        ...
+
+
 class Server:
-    """Serves an index, an environment, or both.
+    """Serves an index, or the worlds of an environment's matches.
 
     Example::
 
@@ -109,43 +117,36 @@ class Server:
     def __init__(
         self,
         index: Searchable | None = None,
-        environment: str | None = None,
+        worlds: Worlds | None = None,
         *,
-        keywords: Mapping[str, Any] | None = None,
+        refusal: Callable[[str], str] | None = None,
         host: str = "127.0.0.1",
         port: int = 8000,
-        sessions: int = 64,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         """Takes the port; answers come from `serve`, or inside a ``with`` block.
 
         Args:
             index: What ``/retrieve`` searches.
-            environment: Id of Gymnasium that ``/reset`` makes.
-            keywords: Of the environment.
+            worlds: In its place: what ``/retrieve`` searches by seed.
+            refusal: Says why a query is not searched, with an empty text for one that is. By default the method of
+                this name of the index or the worlds, where there is one.
             host: Name or address to listen at; ``"0.0.0.0"`` lets other machines in, without any password.
             port: 0 takes a free one.
-            sessions: Most sessions that are open; the one that was used longest ago makes room.
             timeout_s: Time in which a client must send a request and take its answer, and may keep a connection idle.
 
         Raises:
-            ValueError: Neither index nor environment.
+            ValueError: Neither index nor worlds, or both.
             OSError: The port is taken, or there is no such port or host.
         """
-        if index is None and environment is None:
-            raise ValueError("nothing to serve: give an index, an environment, or both")
-        self._index, self._environment, self._sessions = index, environment, None
-        self._routes: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {"/health": ("GET", self._health)}
+        if (index is None) == (worlds is None):
+            raise ValueError("nothing to serve, or two things: give an index or worlds")
+        self._index, self._worlds = index, worlds
+        own = getattr(worlds if index is None else index, "refusal", lambda query: "")
+        self._refusal: Callable[[str], str] = refusal or own
         if index is not None:
             index.search("", 1)  # compiles the search before threads need it
-            self._routes["/retrieve"] = "POST", self._retrieve
-        if environment is not None:
-            self._sessions = _Sessions(environment, keywords or {}, sessions)
-            answers = {"/reset": self._sessions.reset, "/step": self._sessions.step, "/close": self._sessions.end}
-            self._routes |= {path: ("POST", answer) for path, answer in answers.items()}
-        self._http = HttpServer(
-            (host, port), timeout_s, self._answer, max(AT_ONCE, sessions), {"/retrieve": LARGEST_BODY}
-        )
+        self._http = HttpServer((host, port), timeout_s, self._answer, AT_ONCE, {"/retrieve": LARGEST_BODY})
         self._started = False
         self.address = f"http://{self._http.address}"
 
@@ -168,13 +169,11 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """Frees the port, ends connections and closes the environments of all sessions; may be called again."""
+        """Frees the port and ends connections; may be called again."""
         if self._started:
             self._http.shutdown()
         self._http.server_close()
         self._http.end_connections()
-        if self._sessions is not None:
-            self._sessions.close()
 
     def _answer(self, method: str, path: str, body: bytes) -> Iterator[str]:
         """The answer to a request, in JSON, in parts.
@@ -182,25 +181,19 @@ class Server:
         Raises:
             RequestError: The request cannot be answered.
         """
-        if path not in self._routes:
-            raise RequestError(404, f"no path {printable(path)}: there are {', '.join(self._routes)}")
-        known, answer = self._routes[path]
-        if method != known:
-            raise RequestError(405, f"{path} takes {known}, not {method}")
-        said = answer(_read_json(body) if known == "POST" else {})
-        return iter([json.dumps(said, allow_nan=False)]) if isinstance(said, dict) else said
+        routes = {"/health": "GET", "/retrieve": "POST"}
+        if path not in routes:
+            raise RequestError(404, f"no path {printable(path)}: there are {', '.join(routes)}")
+        if method != routes[path]:
+            raise RequestError(405, f"{path} takes {routes[path]}, not {method}")
+        return self._retrieve(_read_json(body)) if path == "/retrieve" else iter([json.dumps(self._health())])
 
-    def _health(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "status": "ok",
-            "passages": None if self._index is None else len(self._index),
-            "environment": self._environment,
-            "sessions": 0 if self._sessions is None else len(self._sessions),
-        }
+    def _health(self) -> dict[str, Any]:
+        passages = None if self._index is None else len(self._index)
+        return {"status": "ok", "passages": passages, "worlds": None if self._worlds is None else str(self._worlds)}
 
     def _retrieve(self, body: dict[str, Any]) -> Iterator[str]:
         """See the module. Names that it does not know are ignored, as Search-R1's server does."""
-        assert self._index is not None
         if ("queries" in body) == ("query" in body):
             raise RequestError(400, 'give "queries", a list of texts, or "query", one text')
         queries = [_read_field(body, "query", str)] if "query" in body else _read_field(body, "queries", list)
@@ -208,38 +201,55 @@ class Server:
             raise RequestError(400, f'"queries" is a list of texts, got {_quoted(wrong[0])} in it')
         if len(queries) > MOST_QUERIES:
             raise RequestError(400, f"{len(queries)} queries: send at most {MOST_QUERIES} at once")
-        topk = _read_whole(body, "topk") or DEFAULT_PASSAGES
-        if not 1 <= topk <= MOST_PASSAGES:
-            raise RequestError(400, f'"topk" is 1 to {MOST_PASSAGES}, got {_quoted(topk)}')
-        parts = self._found([query[:LONGEST_QUERY] for query in queries], topk, _read_flag(body, "return_scores"))
+        most = MOST_PASSAGES if self._worlds is None else self._worlds.topk
+        topk = _read_whole(body, "topk") or min(DEFAULT_PASSAGES, most)
+        if not 1 <= topk <= most:
+            raise RequestError(400, f'"topk" is 1 to {most}, got {_quoted(topk)}')
+        seeds = None if self._worlds is None else _read_seeds(body, len(queries))
+        parts = _written(self._found(queries, seeds, topk), _read_flag(body, "return_scores"))
         return _gathered(parts, "[", "]") if "query" not in body else _gathered(parts, "", "")
 
-    def _found(self, queries: Sequence[str], topk: int, with_scores: bool) -> Iterator[str]:
-        """The list of each query, in pieces."""
-        assert self._index is not None
-        separator = ""
+    def _found(self, queries: Sequence[str], seeds: Sequence[int] | None, topk: int) -> Iterator[Iterator[Hit]]:
+        """What is found for each query, or why it was not searched."""
         at_once = max(1, HITS_AT_ONCE // topk)
         for start in range(0, len(queries), at_once):
-            numbers, scores = self._index.search(queries[start : start + at_once], topk)
-            for hits in zip(numbers.tolist(), scores.tolist(), strict=True):
-                yield f"{separator}["
-                # As text: `json.dumps` of all hits takes as long as their search.
-                found = [(n, s) for n, s in zip(*hits, strict=True) if n >= 0]
-                for k, (number, score) in enumerate(found):
-                    yield f"{', ' if k else ''}{self._hit(number, score if with_scores else None)}"
-                yield "]"
-                separator = ", "
+            some = queries[start : start + at_once]
+            refusals = [self._refusal(query) for query in some]
+            asked = ["" if refusal else query for query, refusal in zip(some, refusals, strict=True)]
+            found = self._search(asked, seeds and seeds[start : start + at_once], topk)
+            for refusal, hits in zip(refusals, found, strict=True):
+                yield iter([("", f'"{REFUSED}"\n{refusal}', 0.0)]) if refusal else hits
 
-    def _hit(self, number: int, score: float | None) -> str:
-        """A passage as Search-R1's corpora have it, the title, where there is one, in quotes; and its score."""
+    def _search(self, queries: Sequence[str], seeds: Sequence[int] | None, topk: int) -> Iterator[Iterator[Hit]]:
+        if self._worlds is not None:
+            yield from map(iter, self._worlds.search(queries, seeds or (), topk))
+            return
         assert self._index is not None
-        passage = self._index.passages[number]
-        title, line_break, text = passage.partition("\n")
-        if line_break and not (title[:1] == title[-1:] == '"'):
-            passage = f'"{title}"\n{text}'
-        ids = getattr(self._index.passages, "ids", ())  # the names of passages in their file
-        document = f'{{"id": {TO_JSON(ids[number] if ids else str(number))}, "contents": {TO_JSON(passage)}}}'
-        return document if score is None else f'{{"document": {document}, "score": {score!r}}}'
+        passages: Any = self._index.passages
+        ids = getattr(passages, "ids", ())  # the names of passages in their file
+        numbers, scores = self._index.search(queries, topk)
+        for hits in zip(numbers.tolist(), scores.tolist(), strict=True):
+            found = ((n, s) for n, s in zip(*hits, strict=True) if n >= 0)
+            yield ((ids[n] if ids else str(n), passages[n], s) for n, s in found)
+
+
+def _written(found: Iterator[Iterator[Hit]], with_scores: bool) -> Iterator[str]:
+    """The list of each query as JSON, in pieces; written as text, as `json.dumps` takes as long as the search."""
+    separator = ""
+    for hits in found:
+        yield f"{separator}["
+        for k, (id, passage, score) in enumerate(hits):
+            document = f'{{"id": {TO_JSON(id)}, "contents": {TO_JSON(_with_title(passage))}}}'
+            hit = f'{{"document": {document}, "score": {score!r}}}' if with_scores else document
+            yield f"{', ' if k else ''}{hit}"
+        yield "]"
+        separator = ", "
+
+
+def _with_title(passage: str) -> str:
+    """A passage as Search-R1's corpora have it: the title, where there is one, in quotes."""
+    title, line_break, text = passage.partition("\n")
+    return f'"{title}"\n{text}' if line_break and not (title[:1] == title[-1:] == '"') else passage
 
 
 def _gathered(pieces: Iterator[str], start: str, end: str) -> Iterator[str]:
@@ -324,152 +334,25 @@ def _read_flag(body: dict[str, Any], name: str) -> bool:
     raise RequestError(400, f'"{name}" is {_quoted(value)}: give true or false')
 
 
+def _read_seeds(body: dict[str, Any], count: int) -> list[int]:
+    """The seed of each query.
+
+    Raises:
+        RequestError: They are missing, not one a query, or no seeds.
+    """
+    given = body.get("seed")
+    if given is None:
+        raise RequestError(400, 'each match has a world of its own here: give its "seed", or a list of one each query')
+    seeds = given if isinstance(given, list) else [given] * count
+    if len(seeds) != count:
+        raise RequestError(400, f'"seed" has {len(seeds)} seeds for {count} queries: give one, or one each')
+    try:
+        return [check_seed(seed) for seed in seeds]
+    except ValueError as error:
+        raise RequestError(400, f'"seed": {printable(error)}') from error
+
+
 def _quoted(value: Any) -> str:
     """A value of JSON for a message, cut."""
     text = json.dumps(value)
     return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}... ({len(text)} characters)"
-
-
-def _check_names(body: dict[str, Any], *known: str) -> None:
-    if unknown := [name for name in body if name not in known]:
-        raise RequestError(400, f"no field {printable(unknown[0])}: there are {', '.join(known)}")
-
-
-class _Session:
-    """An environment of one client.
-
-    Attributes:
-        lock: Held while the environment is used.
-        closed: Whether it was closed.
-    """
-
-    def __init__(self, env: gymnasium.Env) -> None:
-        self.lock, self.closed = Lock(), False
-        self._env, self._over = env, True
-
-    def reset(self, body: dict[str, Any]) -> dict[str, Any]:
-        options = _read_field(body, "options", dict, None)
-        try:
-            seed = None if body.get("seed") is None else check_seed(body["seed"])
-            self._over = True
-            observation, info = self._env.reset(seed=seed, options=options)
-        except ValueError as error:
-            raise RequestError(400, printable_error(error)) from error
-        self._over = False
-        return {"observation": jsonable(observation), "info": jsonable(info)}
-
-    def step(self, body: dict[str, Any]) -> dict[str, Any]:
-        if "action" not in body:
-            raise RequestError(400, '"action" is missing')
-        if self._over:
-            raise RequestError(409, "the episode is over: POST /reset with this session starts the next one")
-        action = _read_action(self._env.action_space, body["action"])
-        try:
-            observation, reward, terminated, truncated, info = self._env.step(action)
-        except ValueError as error:  # how environments refuse an action that they do not understand
-            raise RequestError(400, printable_error(error)) from error
-        except Exception:
-            self._over = True
-            raise
-        self._over = bool(terminated or truncated)
-        return {
-            "observation": jsonable(observation),
-            "reward": float(reward),
-            "terminated": bool(terminated),
-            "truncated": bool(truncated),
-            "info": jsonable(info),
-        }
-
-    def close(self) -> None:
-        with self.lock:
-            if not self.closed:
-                self.closed = True
-                self._env.close()
-
-
-def _read_action(space: spaces.Space, value: Any) -> Any:
-    """An action of JSON as the space has it; lists become arrays.
-
-    Raises:
-        RequestError: It is not in the space.
-    """
-    action = value
-    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
-        action = None
-        with suppress(ValueError), np.errstate(all="ignore"):  # lists of different lengths are no array
-            array = np.asarray(value)
-            cast = array.astype(space.dtype) if array.dtype.kind in "iuf" else None
-            if cast is not None and (cast.dtype.kind == "f" or np.array_equal(cast, array)):
-                action = cast
-    if action is None or not space.contains(action):
-        raise RequestError(400, f"action {_quoted(value)} is not in {space}")
-    return action
-
-
-class _Sessions:
-    """The sessions of a server, the one that was used longest ago first."""
-
-    def __init__(self, id: str, keywords: Mapping[str, Any], most: int) -> None:
-        self._make = partial(gymnasium.make, id, disable_env_checker=True, **keywords)
-        self._most, self._open = most, OrderedDict[str, _Session]()
-        self._lock, self._making = Lock(), Lock()
-        self._make().close()  # what is wrong with id or keywords shows at once; and kernels are compiled
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def reset(self, body: dict[str, Any]) -> dict[str, Any]:
-        _check_names(body, "session", "seed", "options")
-        if body.get("session") is not None:
-            with self._held(body) as session:
-                return {"session": body["session"], **session.reset(body)}
-        with self._making:
-            session = _Session(self._make())
-        try:
-            answer = session.reset(body)
-        except BaseException:
-            session.close()
-            raise
-        name, dropped = secrets.token_hex(16), []
-        with self._lock:
-            self._open[name] = session
-            while len(self._open) > self._most:
-                dropped.append(self._open.popitem(last=False)[1])
-        for other in dropped:
-            other.close()
-        return {"session": name, **answer}
-
-    def step(self, body: dict[str, Any]) -> dict[str, Any]:
-        _check_names(body, "session", "action")
-        with self._held(body) as session:
-            return session.step(body)
-
-    def end(self, body: dict[str, Any]) -> dict[str, Any]:
-        _check_names(body, "session")
-        with self._held(body) as session:
-            self._open.pop(body["session"], None)
-        session.close()
-        return {"session": body["session"]}
-
-    def close(self) -> None:
-        with self._lock:
-            sessions = list(self._open.values())
-            self._open.clear()
-        for session in sessions:
-            session.close()
-
-    @contextmanager
-    def _held(self, body: dict[str, Any]) -> Iterator[_Session]:
-        """The session that a body names, locked."""
-        name = _read_field(body, "session", str)
-        with self._lock:
-            session = self._open.get(name)
-            if session is not None:
-                self._open.move_to_end(name)
-        if session is not None:
-            with session.lock:
-                if not session.closed:
-                    yield session
-                    return
-        why = f"closed, or dropped as the oldest of more than {self._most}"
-        raise RequestError(404, f"no session {printable(name)}: it was {why}: POST /reset starts one")

@@ -1,28 +1,31 @@
-"""Serves an environment, or the search in a corpus, over HTTP: JSON requests from programs in any language.
+"""Serves the search in a corpus, or in the worlds of an environment, over HTTP: JSON for programs in any language.
 
-An id is served by /reset, /step and /close, one session a client. A file of passages, the folder of a saved index, or
-an id with a fixed world is served by /retrieve, as Search-R1 and its relatives ask. GET /health tells what is there.
-Ctrl-C ends it.
+A file of passages, the folder of a saved index, or an id with a fixed world is served by /retrieve, as Search-R1 and
+its relatives ask. An id whose matches draw worlds of their own is served likewise: a request names the "seed" of each
+query, which stands in the rows of palaestra questions. GET /health tells what is there. Ctrl-C ends it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from palaestra import registry
-from palaestra.adapters.retrieval_server import Searchable, Server
-from palaestra.cli.common import add_keywords, keywords_of, natural, positive_count
+from palaestra.adapters.retrieval_server import Searchable, Server, Worlds
+from palaestra.cli.common import add_keywords, keywords_of, natural
 from palaestra.console import find_id
 from palaestra.core.contract import factories
 from palaestra.core.files import escaped
 from palaestra.wrappers.transcript import has_text_form
 
-ABOUT = "serve an environment or a corpus over HTTP"
-EXAMPLE = "palaestra serve SearchQA-Fictional --set form=text"
+ABOUT = "serve the search in a corpus over HTTP"
+EXAMPLE = "palaestra serve SearchQA-Fictional"
+LANES = 64
+"""Worlds that are searched at the same time."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=natural, default=8000, help="0 takes a free one (default 8000)")
     parser.add_argument(
         "--host", default="127.0.0.1", help="0.0.0.0 lets other machines in, without a password (default 127.0.0.1)"
-    )
-    parser.add_argument(
-        "--sessions", type=positive_count, default=64, help="most sessions; beyond it the oldest ends (default 64)"
     )
     add_keywords(parser)
 
@@ -56,9 +56,13 @@ def run(args: argparse.Namespace) -> int:
         return _speak_mcp(id, args.mcp, keywords)
     if id is None and keywords:
         raise ValueError(f"--set is for environments, and {args.source} is a corpus")
-    index = read_index(Path(args.source)) if id is None else index_of(id, keywords)
-    server = Server(index, id, keywords=keywords, host=args.host, port=args.port, sessions=args.sessions)
-    request = """/reset -d '{"seed": 0}'""" if index is None else """/retrieve -d '{"queries": ["a question"]}'"""
+    codec = None if id is None else codec_of(id, keywords)
+    index = read_index(Path(args.source)) if id is None else getattr(codec, "index", None)
+    worlds = worlds_of(id, keywords) if id is not None and index is None else None
+    refusal = getattr(codec, "refusal", None)
+    server = Server(index, worlds, refusal=refusal, host=args.host, port=args.port)
+    seed = "" if worlds is None else ', "seed": 0'
+    request = f"""/retrieve -d '{{"queries": ["a question"]{seed}}}'"""
     with suppress(KeyboardInterrupt):
         print(f"{id or escaped(args.source)} at {server.address}: curl {server.address}{request}", flush=True)
         server.serve()
@@ -81,11 +85,28 @@ def _speak_mcp(id: str | None, seed: int, keywords: Mapping[str, Any]) -> int:
     return 0
 
 
-def index_of(id: str, keywords: Mapping[str, Any]) -> Searchable | None:
-    """The index that an environment searches, None where it has none: where each match draws a world of its own."""
+def codec_of(id: str, keywords: Mapping[str, Any]) -> Any:
+    """The text of an environment, whose ``index`` is what it searches; None where it has no text form."""
     if not has_text_form(id):
         return None
-    return getattr(registry.make_game(id, **{**keywords, "form": "text"})[0].codecs["text"], "index", None)
+    return registry.make_game(id, **{**keywords, "form": "text"})[0].codecs["text"]
+
+
+def worlds_of(id: str, keywords: Mapping[str, Any]) -> Worlds:
+    """The worlds that the matches of an environment draw.
+
+    Raises:
+        ValueError: Nothing is searched there; says what plays it over a network.
+    """
+    factory: Any = registry.row(id).factory if id in registry.ROWS else None
+    module = registry.offers("questions").get(factory)
+    search = getattr(importlib.import_module(module), "WorldSearch", None) if module else None
+    if search is None:
+        raise ValueError(
+            f"{id} has no passages to search. Episodes over a network are played by OpenEnv's server, for text: "
+            "palaestra.adapters.openenv"
+        )
+    return search(registry.make_batch(id, LANES, **{**keywords, "form": "text", "autoreset_mode": "off"}))
 
 
 def read_index(path: Path) -> Searchable:

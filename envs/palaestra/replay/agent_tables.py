@@ -46,6 +46,7 @@ class AgentTables:
         self._readers = list[AgentIO]()
         if name := _text_codec(game):
             self._readers = [AgentIO(sim, (slot,), codec=name) for slot in range(len(game.agents))]
+        self._written = replay.texts
         self._outputs = replay.outputs[:, lane]
         self._output_spans = list(spans(replay.output_columns, game.teams))
         if self._outputs.shape[1] != sum(agents * size for _, _, agents, size in self._output_spans):
@@ -77,7 +78,11 @@ class AgentTables:
         if self._output_spans and self._has_room("outputs"):
             rows["outputs"] = self._outputs[decision] if acts else np.full_like(self._outputs[0], np.nan)
         if self._readers:
-            rows["texts"] = np.array([self._text(reader) for reader in self._readers], np.uint32)
+            rows["texts"] = np.array([self._number(reader.observe_lane(lane)) for reader in self._readers], np.uint32)
+        if self._written:
+            now = -1 if decision is None or not acts else decision
+            written = [self._written.get((now, lane, slot), "") for slot in range(len(self._roles))]
+            rows["turns"] = np.array([self._number(text) for text in written], np.uint32)
         return rows
 
     def header(self, blocks: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -135,8 +140,8 @@ class AgentTables:
             parts.append(np.asarray(rows, np.float32).ravel())
         return np.concatenate(parts)
 
-    def _text(self, reader: AgentIO) -> int:
-        text = reader.observe_lane(self._lane)
+    def _number(self, text: Any) -> int:
+        """A text's place among the strings, from 1 on; 0 for none."""
         return 1 + self._strings.setdefault(text, len(self._strings)) if isinstance(text, str) and text else 0
 
 

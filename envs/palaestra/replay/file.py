@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ class Replay:
             see `palaestra.replay.lane_hashes`.
         outputs: float32 ``[steps, N, W]``, what players computed, in the order of ``output_columns``, agent by agent.
             They decide nothing: nobody verifies them.
+        turns: uint8, what players wrote, as it was before it became actions: empty, or a list ``[decision, lane, slot,
+            text]`` each in JSON. Likewise.
         path: The file that it was read from, for messages.
         is_trusted: Whether its keywords may name code, files, folders and models: not where somebody else wrote it.
     """
@@ -103,6 +106,7 @@ class Replay:
     match_rows: np.ndarray
     checks: np.ndarray
     outputs: np.ndarray
+    turns: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
     path: str = ""
     is_trusted: bool = True
 
@@ -119,6 +123,12 @@ class Replay:
     def streams_went_on(self) -> bool:
         """Whether the recording began without a seed: then the seeds alone do not decide the matches."""
         return bool((self.change_verbs[self.change_operations == 0, 0] == STREAM).any())
+
+    @functools.cached_property
+    def texts(self) -> dict[tuple[int, int, int], str]:
+        """What players wrote (`turns`) by decision, lane and slot."""
+        rows = json.loads(self.turns.tobytes()) if len(self.turns) else []
+        return {(decision, lane, slot): text for decision, lane, slot, text in rows}
 
     @property
     def matches(self) -> list[dict[str, Any]]:
@@ -143,7 +153,8 @@ class Replay:
         header = {name: getattr(self, name) for name in HEADER}
         text = json.dumps({"magic": MAGIC, "format": FORMAT, **header}, default=plain_file).encode()
         content = {"header": np.frombuffer(text, np.uint8)}
-        content |= {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
+        content |= {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS if name != TEXTS}
+        content |= {TEXTS: self.turns} if len(self.turns) else {}
         size = sum(array.nbytes for array in content.values())
         if len(text) > LARGEST_HEADER or size > LARGEST:
             raise ReplayError(f"{path}: a replay of {size} bytes ({len(text)} of keywords and names) is too large")
@@ -163,8 +174,11 @@ ARRAYS: dict[str, str] = {
     "match_rows": "<i8",
     "checks": "|u1",
     "outputs": "<f4",
+    "turns": "|u1",
 }
 """Arrays of the archive and their types."""
+TEXTS = "turns"
+"""That which is missing where nobody wrote."""
 HEADER = tuple(f.name for f in fields(Replay) if f.name not in (*ARRAYS, "path", "is_trusted"))
 COUNTS = ("num_envs", "check_every")
 NAMES = ("teams", "end_reasons")
@@ -219,7 +233,7 @@ def _read(archive: Archive) -> Replay:
     header = _parse(text.tobytes(), path)
     _check_header(header, path)
     expected = {"header", "checksum", *ARRAYS}
-    if set(archive.sizes) != expected:
+    if set(archive.sizes) | {TEXTS} != expected:
         wrong = ", ".join(sorted(map(repr, set(archive.sizes) ^ expected)))[:200]
         raise ReplayError(f"{path} is damaged: it lacks, or should not hold, {wrong}")
     size = sum(archive.sizes.values())
@@ -249,9 +263,11 @@ def _read(archive: Archive) -> Replay:
     _check_matches(read("match_rows", None, 4), header, path)
     read("checks", -(-len(operations) // header["check_every"]), n, CHECK_BYTES)
     read("outputs", steps, n, None)
+    if TEXTS in archive.sizes:
+        _check_texts(read(TEXTS, None), steps, n, path)
     if archive.read("checksum", "|u1", (32,), 32).tobytes() != _checksum(content):
         raise ReplayError(f"{path} is damaged: its checksum does not match")
-    attributes: dict[str, Any] = {**header, **{name: content[name] for name in ARRAYS}}
+    attributes: dict[str, Any] = {**header, **{name: content[name] for name in ARRAYS if name in content}}
     return Replay(**attributes, path=str(path))
 
 
@@ -319,6 +335,20 @@ def _check_matches(rows: np.ndarray, header: dict[str, Any], path: Path) -> None
     inside &= (winner >= -1) & (winner < len(header["teams"])) & (reason >= 0) & (reason < len(header["end_reasons"]))
     if not inside.all():
         raise ReplayError(f"{path} is damaged: it lists a match of a lane, winner or end reason that it does not know")
+
+
+def _check_texts(turns: np.ndarray, steps: int, lanes: int, path: Path) -> None:
+    """Whether `Replay.turns` are what they should be."""
+    try:
+        rows = json.loads(turns.tobytes())
+        fits = isinstance(rows, list) and all(
+            [type(part) for part in row] == [int, int, int, str] and 0 <= row[0] < steps and 0 <= row[1] < lanes
+            for row in rows
+        )
+    except (ValueError, TypeError, RecursionError):
+        fits = False
+    if not fits:
+        raise ReplayError(f"{path} is damaged: {TEXTS!r} are not what players wrote")
 
 
 def _checksum(content: Mapping[str, np.ndarray]) -> bytes:

@@ -119,7 +119,7 @@ class MatchPage {
     const seek = (frame) => this.seek(frame);
     this.plot = new Plot(header, blocks, this.rewards, seek, () => this.updateTexts());
     this.agents = new AgentPanel(header, blocks, this.rewards);
-    this.texts = new TextPanel(header, blocks.texts);
+    this.texts = new TextPanel(header, blocks.texts, blocks.turns);
     this.marksAt = Map.groupBy(header.marks, (mark) => mark.frame);
     fillMarks(header, seek);
     fillAbout(header);

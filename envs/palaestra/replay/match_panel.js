@@ -6,6 +6,7 @@ const { byId, clamp, make, shorten, colorText, strokePath, onSizeChange } = matc
 const MARK_SIGNS = { end: "\u25a0", death: "\u2715", arrival: "\u25b2" };
 const MARKS_LISTED = 2000;
 const PLOTS_LISTED = 300; // numbers that a reader may plot
+const PIECES_LISTED = 400; // texts of a transcript, the last ones
 const OPTIONS_LISTED = 64; // alternatives of a choice for which a player computed numbers
 
 function formatNumber(x) {
@@ -530,30 +531,51 @@ class AgentPanel {
   }
 }
 
-/** What the agents read. */
+/** What the agents read and wrote up to a frame, as one transcript. */
 class TextPanel {
-  constructor(header, texts) {
-    this.header = header;
-    this.texts = texts;
+  constructor(header, texts, turns) {
+    Object.assign(this, { header, texts, turns });
     this.choice = byId("text_agent");
     byId("tab_text").hidden = !texts;
     if (!texts) return;
     this.choice.append(new Option("all agents", "-1"));
     header.agents.forEach((name, agent) => this.choice.append(new Option(shorten(name, 60), String(agent))));
-    this.entries = header.agents.map((name) => [make("h3", "stranger", shorten(name, 200)), make("pre", "stranger")]);
-    byId("text_list").append(...this.entries.flat());
     this.choice.addEventListener("change", () => this.update(this.frame));
+  }
+
+  /** Agent, whether it wrote, and the number of the text, in the order in which they came; nothing twice in a row. */
+  * pieces(frame) {
+    const count = this.header.agents.length;
+    const last = new Array(count).fill(0);
+    for (let k = 0; k <= frame; k++) {
+      for (let agent = 0; agent < count; agent++) {
+        const written = this.turns?.[k * count + agent] ?? 0;
+        if (written === 0) continue;
+        yield [agent, true, written];
+        last[agent] = 0;
+      }
+      for (let agent = 0; agent < count; agent++) {
+        const read = this.texts[k * count + agent];
+        if (read !== 0 && read !== last[agent]) yield [agent, false, read];
+        last[agent] = read;
+      }
+    }
   }
 
   update(frame) {
     this.frame = frame;
     if (!this.texts || byId("tab_text_panel").hidden) return;
     const chosen = Number(this.choice.value);
-    this.entries.forEach(([heading, body], agent) => {
-      const code = this.texts[frame * this.header.agents.length + agent];
-      heading.hidden = body.hidden = chosen === -1 ? code === 0 : chosen !== agent;
-      if (!body.hidden) setText(body, code === 0 ? "(nothing)" : this.header.strings[code - 1]);
+    if (this.shown === `${frame} ${chosen}`) return;
+    this.shown = `${frame} ${chosen}`;
+    const pieces = [...this.pieces(frame)].filter(([agent]) => chosen === -1 || agent === chosen);
+    const elements = pieces.slice(-PIECES_LISTED).flatMap(([agent, isWritten, text]) => {
+      const name = shorten(this.header.agents[agent], 200);
+      const body = make("pre", isWritten ? "stranger written" : "stranger", this.header.strings[text - 1]);
+      return [make("h3", "stranger", `${name} ${isWritten ? "wrote" : "read"}`), body];
     });
+    byId("text_list").replaceChildren(...(elements.length > 0 ? elements : [make("p", "muted", "(nothing)")]));
+    byId("tab_text_panel").scrollTop = byId("tab_text_panel").scrollHeight;
   }
 }
 

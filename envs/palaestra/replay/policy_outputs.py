@@ -1,7 +1,8 @@
-"""What players computed for their decisions, such as probabilities: kept beside a recording for those who watch it."""
+"""What players computed for their decisions, such as probabilities, or wrote: kept for those who watch a recording."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ class OutputLog:
     def __init__(self) -> None:
         """Nothing has been decided."""
         self._kept = dict[tuple[str, str], list[tuple[int, np.ndarray, np.ndarray]]]()
+        self._texts = list[tuple[int, int, int, str]]()
 
     def add(self, sim: Simulation, decision: int) -> None:
         """Adds what Python players have computed for a decision that is about to happen.
@@ -34,8 +36,13 @@ class OutputLog:
             for assignment in assignments:
                 lanes, tables = assignment.outputs or (np.empty(0, np.int64), {})
                 for name, given in tables.items():
+                    slots = sim.game.teams[team]
+                    shape = (len(lanes), len(slots))
+                    if isinstance(given, np.ndarray) and given.dtype.kind == "O" and given.shape == shape:
+                        at = np.argwhere(given != "").tolist()
+                        self._texts += [(decision, int(lanes[k]), slots[a], str(given[k, a])) for k, a in at]
+                        continue
                     table = np.asarray(given, np.float32)
-                    shape = (len(lanes), len(sim.game.teams[team]))
                     if table.shape[:2] != shape or table.ndim > 3:
                         player = type(assignment.opponent).__name__
                         raise ReplayError(
@@ -44,6 +51,11 @@ class OutputLog:
                         )
                     bits = table.reshape(*shape, -1).view(np.int32) >> DROPPED_BITS << DROPPED_BITS
                     self._kept.setdefault((team, name), []).append((decision, lanes, bits.view(np.float32)))
+
+    def texts(self, decisions: int) -> np.ndarray:
+        """See `palaestra.replay.file.Replay.turns`."""
+        rows = [row for row in self._texts if row[0] < decisions]
+        return np.frombuffer(json.dumps(rows).encode() if rows else b"", np.uint8)
 
     def finish(self, sim: Simulation, decisions: int) -> tuple[dict[str, dict[str, int]], np.ndarray]:
         """The columns, and float32 ``[decisions, N, W]``, NaN where a player computed nothing."""

@@ -43,6 +43,7 @@ from palaestra.replay.player_texts import outside_names, player_texts
 from palaestra.replay.policy_outputs import OutputLog
 from palaestra.replay.provenance import engine_key
 from palaestra.replay.trace import Trace
+from palaestra.wrappers.transcript import text_keywords
 
 OPERATIONS = {"reset": RESET, "step": STEP}
 
@@ -217,6 +218,7 @@ class Recorder:
             match_rows=trace.match_rows(),
             checks=trace.checks(),
             outputs=outputs,
+            turns=self._outputs.texts(trace.steps),
         )
 
 
@@ -243,6 +245,7 @@ def record(
     Raises:
         ValueError: No such team or player; names the choices.
     """
+    keywords = text_keywords(id, keywords, (players or {}).values())
     sim = make_batch(id, num_envs, **{**keywords, "autoreset_mode": "off"})
     try:
         for team, player in {**dict.fromkeys(sim.game.teams, sim.game.default_opponent), **(players or {})}.items():

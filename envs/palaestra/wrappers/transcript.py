@@ -11,6 +11,7 @@ of it::
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium
@@ -20,6 +21,7 @@ from gymnasium.utils import RecordConstructorArgs
 from palaestra import registry
 from palaestra.core.contract import factories
 from palaestra.core.contract.options import options_of
+from palaestra.core.run.opponents import PREFIXES
 from palaestra.game import TextSpace
 
 ROLES = ("system", "user", "assistant")
@@ -146,6 +148,19 @@ def has_text_form(id: str) -> bool:
     except ImportError:
         return False
     return any(option.name == "form" and "text" in option.words for option in table)
+
+
+def text_keywords(id: str, keywords: Mapping[str, Any], players: Iterable[Any]) -> dict[str, Any]:
+    """Keywords of an id, with ``form="text"`` where the id has this form and a player reads and writes nothing else.
+
+    That is a text which begins as one of `palaestra.core.run.opponents.PREFIXES`, or an object whose ``reads_text`` is
+    true.
+    """
+    for player in players:
+        is_named = isinstance(player, str) and player.startswith(tuple(PREFIXES))
+        if (is_named or getattr(player, "reads_text", False)) and has_text_form(id):
+            return {"form": "text", **keywords}
+    return dict(keywords)
 
 
 def text_env(id: str, **keywords: Any) -> gymnasium.Env[str, str]:

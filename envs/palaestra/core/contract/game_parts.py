@@ -109,6 +109,8 @@ class Codec(Protocol):
             given as the same face takes it without a codec. ValueError where it cannot be written; real numbers may be
             rounded. May be left out: then a codec whose action space is that of the face without a codec takes actions
             as they are meant there.
+        tools: ``tools(role) -> dict[str, str]``: what texts with tags say, for language models that call tools instead:
+            name and what it does; ``<name>text</name>`` is a turn. May be left out.
     """
 
     def observation_space(self, role: Role) -> Any:

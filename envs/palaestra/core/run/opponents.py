@@ -38,7 +38,8 @@ class Opponent(Protocol):
             starts. Players without this attribute keep none.
         policy_outputs: What it computed for its last actions, for viewers: arrays by a name such as ``"probability"``
             or ``"value"``, ``[n, A_team]`` or, a number for each alternative where an agent makes one choice,
-            ``[n, A_team, M]``; NaN for none. Players without this attribute tell nothing.
+            ``[n, A_team, M]``; NaN for none. An array of objects holds texts, such as what a language model wrote.
+            Players without this attribute tell nothing.
         reward_at: Where in a lane's memory the simulation writes the team's reward after each decision of the player.
             Players without this attribute learn no rewards while they play.
     """
@@ -101,6 +102,8 @@ READERS = {
 }
 """Functions that make a `ForTeam` of a policy's file, by its suffix; ``.safetensors`` goes by the method inside,
 ``.json`` is what `palaestra.wrappers.SelfPlayPool.save` has written."""
+PREFIXES = {"openai:": "palaestra.players.chat_player:read_name"}
+"""Functions that make a `ForTeam` of a text, by how it begins."""
 SUFFIXES = (".safetensors", *READERS)
 MODULE_SUFFIXES = (".pt", ".pth", ".ts")
 MODULE_HINT = (
@@ -153,8 +156,8 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         game: The rules.
         team: The team to be played.
         spec: None (the caller of `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
-            the path of a policy's file (`SUFFIXES`), a callable on batched observations, an `Opponent`, or a model in
-            the form of `palaestra.players.as_opponent`.
+            the path of a policy's file (`SUFFIXES`), a text that begins as one of `PREFIXES`, a callable on batched
+            observations, an `Opponent`, or a model in the form of `palaestra.players.as_opponent`.
 
     Raises:
         ValueError: No such script or file; names the choices.
@@ -171,6 +174,9 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             if not game.scripts:
                 raise ValueError(f'{game.name} has no scripts to mix: use opponent="random"')
             return MIX
+        for prefix, function in PREFIXES.items():
+            if str(spec).startswith(prefix):
+                return factories.load(function)(str(spec)).for_team(game, team)
         if Path(spec).suffix and Path(spec).exists():
             return load_policy(Path(spec), game, team)
         if Path(spec).suffix.lower() in SUFFIXES:
@@ -179,8 +185,8 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         near = difflib.get_close_matches(str(spec), names, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
         raise ValueError(
-            f"opponent {str(spec)!r} is neither a script of {game.name} ({', '.join(names)}) nor "
-            f"the file of a policy ({', '.join(SUFFIXES)}){hint}"
+            f"opponent {str(spec)!r} is neither a script of {game.name} ({', '.join(names)}), "
+            f'the file of a policy ({", ".join(SUFFIXES)}) nor "openai:URL#MODEL"{hint}'
         )
     return spec.for_team(game, team) if isinstance(spec, ForTeam) else opponent_of(spec)
 

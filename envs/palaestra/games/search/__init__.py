@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILY", "DenseIndex", "Index", "Score", "score"]
 
 GAME = "palaestra.games.search.search_qa:game"
+READING = "palaestra.games.search.reading_qa:game"
 
 FAMILY = Family(
     "search",
@@ -59,6 +60,16 @@ FAMILY = Family(
             page=Page("SearchQA", "answer questions by searching text, as choices, tokens or words"),
         ),
         *presets(
+            READING,
+            Preset("palaestra/SearchQA-Reading-v0", "two facts in passages that say them in other words; fresh worlds"),
+            Preset(
+                "palaestra/SearchQA-Reading-Fictional-v0",
+                "the same in 10,000 passages that all matches share, with splits",
+                world="fixed",
+            ),
+            page=Page("SearchReading", "answer questions by searching text that says things in other words"),
+        ),
+        *presets(
             GAME,
             Preset(
                 "palaestra/SearchQA-Custom-v1",
@@ -76,7 +87,7 @@ FAMILY = Family(
     order=6,
     needs={"sentence-transformers": "palaestra[text]"},
     demo=("palaestra/SearchQA-Bridge4-v1", "oracle"),
-    questions={GAME: "palaestra.games.search.search_services"},
+    questions={name: "palaestra.games.search.search_services" for name in (GAME, READING)},
     corpus="palaestra.games.search.search_services:read_index",
 )
 

@@ -338,7 +338,7 @@ def _refuse_questions(corpus: str | Path, questions: str | Path | None) -> None:
 
 def _read_passages(items: Iterable[Item], path: str | Path) -> tuple[Passages, dict[str, int]]:
     """See `read_passages`."""
-    passages, names = list[str](), list[str]()
+    passages, names = list[str](), list[str | int]()
     ids: dict[str, int] = {}
     titles: dict[str, int] = {}
     for item in items:
@@ -350,7 +350,7 @@ def _read_passages(items: Iterable[Item], path: str | Path) -> tuple[Passages, d
             if tidy(str(key)) in ids:
                 raise item.error(f"id {printable(key)} stands twice")
             ids[tidy(str(key))] = len(passages)
-        names.append(str(len(passages) if key is None else key))
+        names.append(str(len(passages)) if key is None else key)
         title, text = _title_and_text(item)
         if title:
             titles[title] = SEVERAL if title in titles else len(passages)

@@ -10,12 +10,12 @@ class Passages(tuple[str, ...]):
     """Passages of a file, which may have names there.
 
     Attributes:
-        ids: Of each passage, as a text; empty where the file gives none.
+        ids: Of each passage, a text or a whole number as the file has it; empty where it gives none.
     """
 
-    ids: tuple[str, ...]
+    ids: tuple[str | int, ...]
 
-    def __new__(cls, texts: Iterable[str], ids: Iterable[str] = ()) -> Passages:
+    def __new__(cls, texts: Iterable[str], ids: Iterable[str | int] = ()) -> Passages:
         """See the attributes."""
         passages = super().__new__(cls, texts)
         passages.ids = tuple(ids)
@@ -26,7 +26,7 @@ class Passages(tuple[str, ...]):
         return tuple(self), self.ids
 
 
-def ids_of(passages: Sequence[str]) -> Sequence[str]:
+def ids_of(passages: Sequence[str]) -> Sequence[str | int]:
     """The names that passages have in their file; empty where they have none."""
     return getattr(passages, "ids", ())
 

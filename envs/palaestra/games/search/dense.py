@@ -31,6 +31,7 @@ from palaestra.core.files.model_files import digest_of_folder
 from palaestra.core.files.model_folder import checked_copy
 from palaestra.core.files.model_loading import load_embedder, refusing
 from palaestra.games.search.corpus import Passages, ids_of
+from palaestra.games.search.queries import query_refusal
 
 Embed = Callable[[Sequence[str]], np.ndarray]
 """Gives one embedding each text, ``[n, d]``."""
@@ -44,7 +45,10 @@ class DenseIndex:
     Attributes:
         passages: The passages, by number: the title, a line break and the text where there are titles.
         embeddings: float32 ``[N, d]``.
+        refusal: See `palaestra.games.search.Index`.
     """
+
+    refusal = staticmethod(query_refusal)
 
     def __init__(
         self, texts: Sequence[str], retriever: str | Path | Embed, *, titles: Sequence[str] | None = None

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 
 from palaestra.game import AgentView
 from palaestra.games.search.language import NO_WORD
-from palaestra.games.search.library import TOP, WORDS
 from palaestra.games.search.turn_codec import TurnCodec, parse
 from palaestra.games.search.turns import SEARCH
-from palaestra.games.search.vocabulary import matches
 
 
 class DenseTurnCodec(TurnCodec):
     """The text form, whose searches are made here and hand the numbers of passages to the rules."""
 
     def decode(self, view: AgentView, action: str) -> np.ndarray:
-        """Verb, words and passages that are found, int64 ``[20]``."""
-        turn, found = super().decode(view, action), np.zeros(TOP, np.int64)
+        """Verb, words and passages that are found, int64 ``[1 + W + topk]``."""
+        turn, found = super().decode(view, action), np.zeros(self._top, np.int64)
         if turn[0] == SEARCH and turn[1] != NO_WORD:
             assert self.texts.index is not None
-            found[:] = self.texts.index.search(beginning(parse(action, self._verbs)[1]), TOP)[0] + 1
+            found[:] = self.texts.index.search(parse(action, self._verbs)[1], self._top)[0] + 1
         return np.concatenate([turn, found])
 
     def decode_many(self, view: AgentView, actions: Sequence[str]) -> np.ndarray:
-        """The same of N matches, int64 ``[N, 20]``; one by one, as embeddings of many may be rounded otherwise."""
+        """The same of N matches, int64 ``[N, 1 + W + topk]``; one by one, as embeddings of many may round otherwise."""
         return np.stack([self.decode(view, action) for action in actions])
-
-
-def beginning(text: str) -> str:
-    """A text up to the end of its last word that counts."""
-    ends = [word.end() for word in islice(matches(text), WORDS)]
-    return text[: ends[-1]] if ends else ""

@@ -161,7 +161,7 @@ def game(options: Any) -> Game:
         step=rules.step,
         observe=rules.observe,
         script=rules.script,
-        scripts=turns.SCRIPTS,
+        scripts=turns.SCRIPTS[: turns.FIRST_HIT],
         default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
         horizon=examiner_turns + max_turns,

@@ -12,11 +12,13 @@ from palaestra.game import AgentView, Role, TextSpace
 from palaestra.games.search.examiner_turns import REFUSALS
 from palaestra.games.search.language import NO_WORD
 from palaestra.games.search.library import WORDS
+from palaestra.games.search.queries import QueryTooLongError, split_query
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import (
     LONGEST_TURN,
     QUESTION,
     READ_CHARACTERS,
+    TOOLS,
     TurnCodec,
     fresh_answers,
     fresh_path,
@@ -25,7 +27,7 @@ from palaestra.games.search.turn_codec import (
     sample_turn,
     words_of,
 )
-from palaestra.games.search.turns import AT_START, NONE
+from palaestra.games.search.turns import AT_START, NONE, TOO_LONG
 from palaestra.games.search.vocabulary import split
 
 EXAMINER_TAGS = ("none", "search", QUESTION)
@@ -52,8 +54,13 @@ class ExaminerSide(TurnCodec):
     def _turn(self, action: str) -> tuple[int, list[int]]:
         """Verb, and the words' numbers in the vocabulary."""
         tag, content = parse(action, EXAMINER_TAGS[1:])
-        words = split(content[:READ_CHARACTERS].replace("\0", " "))
-        return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(words[:WORDS])
+        if tag == QUESTION:
+            words = split(content[:READ_CHARACTERS].replace("\0", " "))
+            return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(words[:WORDS])
+        try:
+            return EXAMINER_TAGS.index(tag), self.texts.vocabulary.ids_of(split_query(content, self._query_words))
+        except QueryTooLongError:
+            return NONE, []
 
     def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `TurnCodec.encode`."""
@@ -62,9 +69,18 @@ class ExaminerSide(TurnCodec):
             return EXAMINER_PROMPT.format(start=words_of(self.texts, row["question"]), turns=turns, words=words)
         return EXAMINER_REFUSAL if verb == NONE else super()._segment(numbers, row, record)
 
+    def tools(self, role: Role) -> dict[str, str]:
+        """The verbs of turns, and what each does."""
+        return {tag: TOOLS[tag] for tag in EXAMINER_TAGS[1:]}
+
 
 class StudentSide(TurnCodec):
     """The student's turns and observations: SearchQA's, and nothing before a question was accepted."""
+
+    def _turn(self, action: str) -> tuple[int, list[int]]:
+        """Verb, and the words' numbers; a query that is too long says nothing, as the examiner's."""
+        verb, ids = super()._turn(action)
+        return (NONE if verb == TOO_LONG else verb), ids
 
     def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `TurnCodec.encode`."""
@@ -90,6 +106,10 @@ class ExaminerCodec:
         if role.name == "student":
             return self._sides["student"].action_space(role)
         return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=sample_examiner_turn)
+
+    def tools(self, role: Role) -> dict[str, str]:
+        """The verbs of a role's turns, and what each does."""
+        return self._sides[role.name].tools(role)
 
     def decode(self, view: AgentView, action: str) -> np.ndarray:
         """Verb and words, int64 ``[17]``; any text is a turn."""

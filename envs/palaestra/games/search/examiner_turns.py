@@ -10,7 +10,7 @@ from palaestra.games.search.fresh_world import SAYS_OF, draw_world, write_name, 
 from palaestra.games.search.language import BOTH, HOPS, NO_WORD, NOTHING
 from palaestra.games.search.library import MOST_HOPS, PASSAGES, QUESTION_WORDS, TOP, WORDS, Library
 from palaestra.games.search.question_rules import COUNT_OF, FIRST_OF, follow, goes_on, start_path
-from palaestra.games.search.turns import AT_START, SEARCH, plan, take_turn
+from palaestra.games.search.turns import AT_START, SEARCH, plan, start_turns, take_turn
 
 EXAMINER, STUDENT = 0, 1
 """Slots and teams."""
@@ -71,7 +71,7 @@ def reset(s, world):
     start_path(s, s.start)
     s.wording = FIRST_OF[HOPS] + integer(s, COUNT_OF[HOPS])
     s.acting[STUDENT] = 0
-    start_phase(s)
+    start_turns(s)
 
 
 def draw_start(s, world):
@@ -95,13 +95,6 @@ def leads_on(s, world, entity):
     for relation in range(world.options.relations):
         count += goes_on(s, world, relation, False)
     return count > 0
-
-
-def start_phase(s):
-    """Gives the agent that is to move its words; it has not taken a turn."""
-    s.last_verb, s.words_left = AT_START, int(s.parameters.token_budget)
-    for k in range(TOP):
-        s.shown[k] = NOTHING
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
@@ -172,7 +165,7 @@ def ask(s, world, rewards):
     write_name(s, world, s.nodes[s.hops], 0, s.answers[0], 0)
     s.asked_at, s.examiner_words_left = s.steps, s.words_left
     s.acting[EXAMINER], s.acting[STUDENT] = 0, 1
-    start_phase(s)
+    start_turns(s)
 
 
 def tell_path(s, world):

@@ -34,7 +34,7 @@ from palaestra.games.search.language import (
     YEAR,
     YEARS,
 )
-from palaestra.games.search.library import ENTITIES, PASSAGES, RELATIONS, TOP, WORDS
+from palaestra.games.search.library import ENTITIES, MOST_TOP, MOST_WORDS, PASSAGES, RELATIONS, WORDS
 
 COUNT_OF = tuple(len(texts) for texts in SENTENCES.values())
 FIRST_OF = tuple(sum(COUNT_OF[:kind]) for kind in range(len(COUNT_OF)))
@@ -60,7 +60,7 @@ MOST_OF_ENTITY = 6
 
 WORK = np.dtype(
     [
-        ("words", "i4", (WORDS,)),
+        ("words", "i4", (MOST_WORDS,)),
         ("different", "i4", (WORDS,)),
         ("times", "i4", (WORDS,)),
         ("having", "i4", (WORDS,)),
@@ -71,8 +71,8 @@ WORK = np.dtype(
         ("in_passage", "u2", (PASSAGES,)),
         ("marked", "u1", (PASSAGES,)),
         ("has_literals", "u1"),
-        ("numbers", "i4", (TOP,)),
-        ("scores", "f8", (TOP,)),
+        ("numbers", "i4", (MOST_TOP,)),
+        ("scores", "f8", (MOST_TOP,)),
         ("idf", "f8", (WORDS,)),
         ("most", "f8", (WORDS,)),
     ]
@@ -307,22 +307,77 @@ def find_fresh(s, world):
 
     Writes their numbers to ``s.work.numbers``, -1 behind the last.
     """
-    count, hits = read_words(s), 0
+    top, count, hits = world.options.topk, read_words(s), 0
+    numbers, scores = s.work.numbers[:top], s.work.scores[:top]
     mark_words(s, world, count)
     marked = mark_passages(s, world)
-    for k in range(TOP):
+    for k in range(len(s.work.numbers)):
         s.work.numbers[k] = NOTHING
     first = most_of(s, world, count)
     for k in range(marked):
         passage = s.work.marked[k]
         if s.work.in_passage[passage] & first:
-            hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
+            hits = enter(numbers, scores, hits, passage, score_of(s, world, passage))
     for k in range(marked):
         passage = s.work.marked[k]
         bits = int(s.work.in_passage[passage])
-        if not bits & first and (hits < TOP or not s.work.scores[TOP - 1] > bound_of(s, bits)):
-            hits = enter(s.work.numbers, s.work.scores, hits, passage, score_of(s, world, passage))
+        if not bits & first and (hits < top or not scores[top - 1] > bound_of(s, bits)):
+            hits = enter(numbers, scores, hits, passage, score_of(s, world, passage))
     return hits
+
+
+def is_long(words):
+    """Whether a query may have more different words than a mask has bits."""
+    count = 0
+    for k in range(len(words)):
+        count += words[k] >= FIRST_WORD
+    return count > WORDS
+
+
+def find_long(s, world, terms, sentence):
+    """`find_fresh` for a query of up to `MOST_WORDS` different words, from the written passages.
+
+    Args:
+        s: The match record.
+        world: The library.
+        terms: Records of `palaestra.games.search.bm25.TERM`, work memory.
+        sentence: int32, work memory with room for a passage.
+    """
+    top, count, hits = world.options.topk, 0, 0
+    numbers, scores = s.work.numbers[:top], s.work.scores[:top]
+    for k in range(len(s.work.words)):
+        word, j = s.work.words[k], 0
+        while j < count and terms[j].word != word:
+            j += 1
+        if word >= FIRST_WORD and j == count:
+            terms[j].word, terms[j].count, terms[j].at = word, 0, 0
+            count += 1
+        if word >= FIRST_WORD:
+            terms[j].count += 1
+    for passage in range(s.passages):
+        write_passage(s, world, passage, sentence)
+        for j in range(count):
+            terms[j].at += times_in(sentence, terms[j].word) > 0
+    for k in range(len(s.work.numbers)):
+        s.work.numbers[k] = NOTHING
+    for passage in range(s.passages):
+        write_passage(s, world, passage, sentence)
+        weight, score = K1 * (1 - B + B * s.length[passage] / s.mean_length), 0.0
+        for j in range(count):
+            times = times_in(sentence, terms[j].word)
+            idf = world.language.idf[s.passages, terms[j].at]
+            score += terms[j].count * np.float64(np.float32(idf * times / (times + weight)))
+        if score > 0.0:
+            hits = enter(numbers, scores, hits, passage, score)
+    return hits
+
+
+def times_in(words, word):
+    """How often a word stands in a passage."""
+    times = 0
+    for k in range(len(words)):
+        times += words[k] == word
+    return times
 
 
 def mark_passages(s, world):
@@ -407,7 +462,7 @@ def bound_of(s, bits):
 
 
 def read_words(s):
-    """The different words of a query and how often each stands there; returns their number."""
+    """The different words of a query, at most `WORDS`, and how often each stands there; returns their number."""
     words, count = s.work.words, 0
     for k in range(len(words)):
         if words[k] < FIRST_WORD:

@@ -16,6 +16,7 @@ from palaestra.core.compile.reachable import code_digest
 from palaestra.games.search import bm25, index_files
 from palaestra.games.search.bm25 import TERM, Postings
 from palaestra.games.search.corpus import Passages, ids_of
+from palaestra.games.search.queries import query_refusal
 from palaestra.games.search.vocabulary import Vocabulary
 
 KEPT_WORDS = 64
@@ -32,6 +33,7 @@ class Index:
         passages: The passages, by number: the title, a line break and the text where there are titles.
         postings: Arrays of the search, for the world of a game too.
         vocabulary: Ids of the words.
+        refusal: Why a query of a client is not searched, see `palaestra.adapters.retrieval_server`.
         k1: BM25's parameter, see `palaestra.games.search.bm25`.
         b: BM25's parameter.
     """
@@ -39,6 +41,7 @@ class Index:
     passages: Sequence[str]
     postings: Postings
     vocabulary: Vocabulary
+    refusal = staticmethod(query_refusal)
 
     def __init__(
         self, texts: Sequence[str], *, titles: Sequence[str] | None = None, k1: float = bm25.K1, b: float = bm25.B

@@ -7,6 +7,7 @@ stays inside its arrays; the files must not be changed while the index is used.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ KINDS = {
 }  # fmt: skip
 """Files and their types: ``parameters`` are the format, k1 and b; ``words`` are UTF-8, one a line, by id."""
 ID_KINDS = {"ids": "|u1", "id_offsets": "<i8"}
-"""Those of an index whose passages have names in their file."""
-LONGEST_TEXT, LONGEST_ID, WORDS_BYTES = 2**24, 2**12, 2**28
+"""Those of an index whose passages have names in their file: whole numbers as digits, texts behind a `QUOTE`."""
+QUOTE = '"'
+WHOLE = re.compile("-?[0-9]{1,1024}")
+LONGEST_TEXT, LONGEST_ID, WORDS_BYTES = 2**24, 2**13, 2**28
 """Bytes of a passage, of its id, and of all words."""
 LARGEST = 2**40
 """Bytes of a file."""
@@ -38,7 +41,7 @@ PART = 2**22
 class Texts(Sequence[str]):
     """Texts that lie in memory, or on the disk, as UTF-8 behind each other; what is no UTF-8 reads as U+FFFD."""
 
-    def __init__(self, content: np.ndarray, offsets: np.ndarray, ids: Sequence[str] = ()) -> None:
+    def __init__(self, content: np.ndarray, offsets: np.ndarray, ids: Sequence[str | int] = ()) -> None:
         """Text n is ``content[offsets[n]:offsets[n + 1]]``, uint8; ``ids`` are its names, where it has some."""
         self.content, self.offsets, self.ids = content, offsets, ids
 
@@ -56,6 +59,15 @@ class Texts(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         """All of them."""
         return (self[k] for k in range(len(self)))
+
+
+class Ids(Texts):
+    """Names of passages, see `ID_KINDS`; what is no whole number there is a text, whoever wrote it."""
+
+    def __getitem__(self, number: Any) -> Any:
+        """A name by its number."""
+        text = super().__getitem__(number)
+        return text[1:] if text.startswith(QUOTE) else int(text) if WHOLE.fullmatch(text) else text
 
 
 def write(
@@ -77,7 +89,7 @@ def write(
         "text_offsets": text_offsets,
     }
     if ids := ids_of(passages):
-        arrays["ids"], arrays["id_offsets"] = _joined(ids)
+        arrays["ids"], arrays["id_offsets"] = _joined([QUOTE + id if isinstance(id, str) else str(id) for id in ids])
     for name, array in {**arrays, "parameters": np.array([FORMAT, *k1_and_b])}.items():
         array = np.ascontiguousarray(array, (KINDS | ID_KINDS)[name])
         write_atomically(folder / f"{name}.npy", lambda file, array=array: np.save(file, array, allow_pickle=False))
@@ -131,13 +143,13 @@ def read(folder: Path) -> tuple[Texts, Vocabulary, Postings, tuple[float, float]
     except UnicodeDecodeError:
         words = None
     check("words", words is not None and len(set(words)) == len(words) == len(peaks), "not one word for each peak")
-    ids: Sequence[str] = ()
+    ids: Sequence[str | int] = ()
     if "ids" in arrays:
         id_offsets = np.array(arrays["id_offsets"])
         check("id_offsets", _ascend(id_offsets, len(arrays["ids"])), "its numbers do not lead through ids.npy")
         check("id_offsets", len(id_offsets) == len(text_offsets), "another number of ids than of passages")
         check("id_offsets", np.diff(id_offsets).max(initial=0) <= LONGEST_ID, "an id is too long")
-        ids = Texts(arrays["ids"], id_offsets)
+        ids = Ids(arrays["ids"], id_offsets)
     passages_of = Texts(arrays["texts"], text_offsets, ids)
     return passages_of, Vocabulary(words or ()), read_only(offsets, peaks, passages, scores), (float(k1), float(b))
 

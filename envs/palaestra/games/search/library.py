@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-TOP = 3
-"""Passages that a search shows."""
-WORDS = 16
-"""Words of a turn."""
+TOP, MOST_TOP = 3, 10
+"""Passages that a search shows, and the most that it may show."""
+WORDS, MOST_WORDS = 16, 64
+"""Words of an answer and of a turn in the token form, and the most of a query in text."""
 QUESTION_WORDS, PASSAGE_WORDS = 24, 32
 """Words of a question and of a passage that observations show."""
 MOST_HOPS = 4

@@ -27,7 +27,7 @@ from palaestra.games.search.language import (
     YEAR_RELATION,
     YES,
 )
-from palaestra.games.search.library import ANSWERS, MENTIONS, MOST_HOPS, QUESTION_WORDS, RELATIONS, TOP, WORDS
+from palaestra.games.search.library import ANSWERS, MENTIONS, MOST_HOPS, MOST_TOP, QUESTION_WORDS, RELATIONS, WORDS
 
 TRIES = 32
 """Questions that are drawn until one can be answered."""
@@ -46,7 +46,7 @@ STATE = (
     ("gold", "i4", (MOST_HOPS,)),
     ("seen", "u1", (MOST_HOPS,)),
     ("tried", "i8"),
-    ("found", "i2", (MOST_HOPS, TOP)),
+    ("found", "i2", (MOST_HOPS, MOST_TOP)),
     ("answers", "i4", (ANSWERS, WORDS)),
     ("mentions", "i8"),
     ("mentioned", "i4", (MENTIONS,)),
@@ -225,7 +225,7 @@ def is_followable(s, world):
         query(s, world, hop, s.work.words)
         find_fresh(s, world)
         has_gold = False
-        for k in range(TOP):
+        for k in range(world.options.topk):
             s.found[hop, k] = s.work.numbers[k]
             has_gold |= s.work.numbers[k] == s.gold[hop]
         note_all(s, world, s.work.numbers)
@@ -238,7 +238,7 @@ def find_again(s, world):
     """Writes what the words found when `is_followable` tried them; returns whether it has."""
     for hop in range(s.tried):
         if is_query(s, world, hop):
-            for k in range(TOP):
+            for k in range(world.options.topk):
                 s.work.numbers[k] = s.found[hop, k]
             return True
     return False
@@ -249,7 +249,7 @@ def is_query(s, world, hop):
     words, subject = s.work.words, s.nodes[hop]
     is_same = words[0] == s.name_words[subject, 0] and words[1] == s.name_words[subject, 1]
     is_same &= words[2] == world.language.relation_words[s.relations[hop]]
-    for k in range(3, WORDS):
+    for k in range(3, len(words)):
         is_same &= words[k] == NO_WORD
     return is_same
 
@@ -265,7 +265,7 @@ def query(s, world, hop, out):
         for k in range(WORDS):
             out[k] = world.questions.queries[s.number, hop, k]
         end = WORDS
-    for k in range(end, WORDS):
+    for k in range(end, len(out)):
         out[k] = 0
 
 
@@ -307,10 +307,10 @@ def mention(s, world, thing):
 
 def note_all(s, world, numbers):
     """Notes what a search has found in the order of the passages' numbers: places in mind do not tell their rank."""
-    last = NOTHING
-    for _ in range(TOP):
+    last, top = NOTHING, world.options.topk
+    for _ in range(top):
         passage = NOTHING
-        for k in range(TOP):
+        for k in range(top):
             if numbers[k] > last and (passage == NOTHING or numbers[k] < passage):
                 passage = numbers[k]
         if passage != NOTHING:

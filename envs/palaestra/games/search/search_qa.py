@@ -3,9 +3,9 @@
 ## Description
 
 A question needs facts that stand in different passages: "What is the mayor of the birthplace of Velka Arnev?" The agent
-searches, reads the first three passages that BM25 finds, searches again with what it has learnt, and answers. All the
-worlds here but two are generated, names and all: nothing can be known beforehand, and each question carries the path of
-facts that answers it. A question is asked only if one who follows its path is shown every fact that it needs.
+searches, reads the first passages that BM25 finds (`topk`), searches again with what it has learnt, and answers. All
+the worlds here but two are generated, names and all: nothing can be known beforehand, and each question carries the
+path of facts that answers it. A question is asked only if one who follows its path is shown every fact that it needs.
 
 ``world="fresh"`` (the default): each match draws a world of its own, at most 24 entities with at most 8 relations, so
 that ``reset(seed=[s] * G)`` is a group of G matches of one question. ``world="fixed"``: thousands of passages, the same
@@ -24,6 +24,24 @@ The scripts play any form:
 
 * ``oracle``: follows the path, and answers right.
 * ``closed_book``: answers at once, with an answer of the right kind that is drawn at random.
+* ``first_hit``: searches as the oracle does, but takes the first object of the first passage of each search, and reads
+  nothing else. In files it searches the question, and answers the first word of the first passage that is new.
+
+Shares of right answers, and of the oracle's searches whose first passage is the one that is needed; 4,096 matches each
+in the default form, where ``closed_book`` can only choose among what was mentioned
+(``python benchmarks/search_shares.py``). Where ``first_hit`` is right, nothing must be read; see SearchQA-Reading.
+
+| preset | `oracle` | `closed_book` | `first_hit` | random | needed passage first |
+|---|---|---|---|---|---|
+| SearchQA-2Hop-v1 | 1.000 | 0.000 | 1.000 | 0.014 | 1.000 |
+| SearchQA-1Hop-v1 | 1.000 | 0.000 | 1.000 | 0.064 | 1.000 |
+| SearchQA-3Hop-v1 | 1.000 | 0.000 | 1.000 | 0.015 | 1.000 |
+| SearchQA-Bridge4-v1 | 1.000 | 0.000 | 1.000 | 0.021 | 1.000 |
+| SearchQA-Compare-v1 | 1.000 | 0.506 | 0.999 | 0.090 | 0.998 |
+| SearchQA-Noisy-v1 | 1.000 | 0.000 | 0.629 | 0.027 | 0.792 |
+| SearchQA-Fictional-v1 | 1.000 | 0.000 | 0.722 | 0.007 | 0.861 |
+| SearchQA-Judge-v1 | 1.000 | 0.000 | 1.000 | 0.030 | 1.000 |
+| SearchQA-Custom-v1 | 1.000 | 0.116 | 0.115 | 0.000 | 1.000 |
 
 ## Action Space
 
@@ -31,9 +49,9 @@ The scripts play any form:
 
 ``tokens``: 0 is no word, 1 a word that is not in the vocabulary; empty queries and answers are no turns.
 ``text``: the first complete pair of ``<search>query</search>`` or ``<answer>text</answer>`` is the turn; what stands
-outside of it is free. Any text is a turn; one that says nothing is counted in ``info["malformed"]`` and told, and so is
-an answer of more than 16 words. Queries count up to 16 words. Where agents judge, a turn may be ``<judge>yes</judge>``
-or ``<judge>no</judge>``.
+outside of it is free. Any text is a turn; one that says nothing is counted in ``info["malformed"]`` and told, and so
+are a query of more than `query_words` words and an answer of more than 16. Where agents judge, a turn may be
+``<judge>yes</judge>`` or ``<judge>no</judge>``.
 
 ## Observation Space
 
@@ -81,6 +99,7 @@ as in data sets that are split by question: ``python benchmarks/search_claims.py
 
 * v1: splits have different facts, judgements cannot be farmed, exact match and F1 are those of the scorer, combining
   marks belong to words, no observation has the question's number, choices tell no ranks, ``world="stdlib"`` is gone.
+  Queries in text have up to 64 words, and longer ones are refused, not cut to 16; `topk`; the script ``first_hit``.
 * v0: first version.
 """
 
@@ -99,7 +118,19 @@ from palaestra.games.search.dense import DenseIndex, RetrieverDigest
 from palaestra.games.search.dense_codec import DenseTurnCodec
 from palaestra.games.search.generator import MOST_PASSAGES, SPLITS, SPLITS_BY
 from palaestra.games.search.language import YEAR_RELATION
-from palaestra.games.search.library import ENTITIES, MENTIONS, MOST_HOPS, PASSAGES, RELATIONS, Library, Rules
+from palaestra.games.search.library import (
+    ENTITIES,
+    MENTIONS,
+    MOST_HOPS,
+    MOST_TOP,
+    MOST_WORDS,
+    PASSAGES,
+    RELATIONS,
+    TOP,
+    WORDS,
+    Library,
+    Rules,
+)
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import TurnCodec
 
@@ -109,7 +140,7 @@ JUDGEMENTS = (0.3, -0.6, -0.3)
 """Pays for a judgement that is right, that accepts what is of no use, that rejects what is."""
 
 PARAMETERS = (
-    Parameter("token_budget", 256, 1, turns.MOST_WORDS, "words", "to write in turns", at_start=True, whole=True),
+    Parameter("token_budget", 256, 1, turns.LARGEST_BUDGET, "words", "to write in turns", at_start=True, whole=True),
     Parameter("partial_credit", 0.0, 0.0, 1.0, "1", "pay for F1 of an answer that is not right"),
     Parameter("turn_reward", 0.0, 0.0, 1.0, "1", "pay for each needed passage when it is found first"),
     Parameter("malformed_cost", 0.0, 0.0, 1.0, "1", "price of a turn that says nothing"),
@@ -170,6 +201,15 @@ PROMPT = Option(
     texts=any_text,
     only={"form": "text"},
     example="plain",
+)
+TOPK = Option("topk", TOP, "passages that a search shows", low=1, high=MOST_TOP)
+QUERY = Option(
+    "query_words",
+    MOST_WORDS,
+    "most words of a query; longer ones are refused",
+    low=1,
+    high=MOST_WORDS,
+    only={"form": "text"},
 )
 NOISE = tuple(
     Option(name, 0.0, about, low=0.0, high=1.0, only={"world": GENERATED})
@@ -270,6 +310,8 @@ NOISE = tuple(
         check=judgements_of,
     ),
     MAX_TURNS,
+    TOPK,
+    QUERY,
     PROMPT,
 )
 def game(options: Any) -> Game:
@@ -326,16 +368,18 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
     """The rules on arrays."""
     rules = library.rules
     is_structured, is_dense, judges = bool(rules.structured), bool(rules.dense), bool(rules.judge)
+    is_text = options.form == "text"
     codec = DenseTurnCodec if is_dense else TurnCodec
+    query_words, room = (options.query_words, MOST_WORDS) if is_text else (WORDS, WORDS)
     if is_structured:
         observation = turns.structured_fields(options.relations, rules.mentions)
         action = (turns.structured_choice(options.relations, rules.mentions, judges),)
     else:
         documents = len(library.starts) - 1 if rules.fresh == 0 else PASSAGES
-        observation = turns.token_fields(documents, len(texts.words))
-        action = turns.token_choices(len(texts.words), judges)
+        observation = turns.token_fields(documents, len(texts.words), options.topk)
+        action = turns.token_choices(len(texts.words), judges, is_text)
         if is_dense:
-            action = (*action, turns.found_choice(documents))
+            action = (*action, turns.found_choice(documents, options.topk))
     return Game(
         name="SearchQA",
         roles=(Role("agent", ("agent_0",), observation, action),),
@@ -346,7 +390,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
         observe_reset=None if is_structured else turns.observe_question,
         legal=turns.legal_structured if is_structured else None,
         script=turns.script_structured if is_structured else turns.script_dense if is_dense else turns.script_tokens,
-        scripts=turns.SCRIPTS,
+        scripts=turns.SCRIPTS[: turns.FIRST_HIT] if is_dense else turns.SCRIPTS,
         default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
         horizon=options.max_turns,
@@ -356,7 +400,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
         world=library,
         determinism="per-platform" if is_dense else "cross-platform",
         model_digest=RetrieverDigest(options.retriever) if is_dense else None,
-        codecs={} if is_structured else {"text": codec(texts, options.prompt, judges)},
+        codecs={} if is_structured else {"text": codec(texts, options.prompt, judges, options.topk, query_words, room)},
         default_codec="text" if options.form == "text" else None,
         render="palaestra.games.search.search_render:draw",
         render_text="palaestra.games.search.search_render:write",

@@ -22,7 +22,7 @@ from palaestra.games.search.language import GIVEN, HOPS, NOTHING, RELATIONS, SAM
 from palaestra.games.search.library import MOST_HOPS, PASSAGE_WORDS, TOP
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import fresh_passage, name_of, passage_of, question_of, words_of
-from palaestra.games.search.turns import AT_START, NONE, SEARCH, VERBS
+from palaestra.games.search.turns import AT_START, NONE, SEARCH, TOO_LONG, VERBS
 
 WIDTH, HEIGHT, MARGIN, GAP = 960, 600, 24, 16
 """Pixels; the gap is between panels."""
@@ -131,6 +131,8 @@ def turn_of(texts: Texts, s: Any) -> tuple[str, str]:
         return "", ""
     if s.last_verb == NONE:
         return "nothing", "neither a query nor an answer"
+    if s.last_verb == TOO_LONG:
+        return "nothing", "a query of too many words"
     return VERBS[s.last_verb], words_of(texts, s.work.words)
 
 
@@ -201,7 +203,7 @@ def background(cards: int) -> Canvas:
     for panel, title in zip(PANELS, ("PATH", "PASSAGES OF THE LAST SEARCH", "LAST TURN"), strict=True):
         draw_panel(canvas, panel, title)
     for number in range(cards):
-        canvas.rectangle(*card(number), CARD, 6)
+        canvas.rectangle(*card(number, cards), CARD, 6)
     canvas.text((RESULT, FOOTER + HEADING), "RESULT", MUTED, 11)
     return canvas
 
@@ -273,7 +275,7 @@ def draw_passages(canvas: Canvas, passages: list[Passage], none: str) -> None:
     if not passages:
         canvas.text(((MIDDLE + GAP + WIDTH - MARGIN) / 2, (UPPER + LOWER) / 2), none, MUTED, 14, "ms")
     for number, passage in enumerate(passages):
-        left, top, right, bottom = card(number)
+        left, top, right, bottom = card(number, len(passages))
         title_width = right - left - 2 * PADDING
         if passage.is_needed:
             canvas.rectangle(left, top, left + 5, bottom, FOUND, 2)
@@ -286,10 +288,10 @@ def draw_passages(canvas: Canvas, passages: list[Passage], none: str) -> None:
         draw_text(canvas, area, passage.text, (15, 13), blend(MUTED, TEXT, 0.55))
 
 
-def card(number: int) -> Area:
-    """Where a passage of the last search stands."""
+def card(number: int, count: int) -> Area:
+    """Where one of ``count`` passages of the last search stands."""
     first = UPPER + HEADING + 12
-    pitch = (LOWER - 4 - first) / TOP
+    pitch = (LOWER - 4 - first) / max(count, TOP)
     top = first + number * pitch
     return MIDDLE + GAP + PADDING, top, WIDTH - MARGIN - PADDING, top + pitch - 10
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from palaestra.games.search.corpora import read_passages
 from palaestra.games.search.index import Index
+from palaestra.games.search.world_search import WorldSearch
 
+__all__ = ["ABILITY", "WorldSearch", "find_seeds", "read_index", "split_keywords"]
 ABILITY = "search"
 """Kind of the questions, a field of verl's datasets."""
 

@@ -40,7 +40,6 @@ from palaestra.games.search.library import (
     MOST_HOPS,
     PASSAGES,
     QUESTION_WORDS,
-    TOP,
     WORDS,
     Facts,
     Language,
@@ -130,7 +129,9 @@ def fixed_world(rules: Rules, options: Any) -> tuple[Library, Texts]:
     world = generator.make_world(passages, seed, noise, options.split_by)
     vocabulary, words, starts, index = _indexed(world.texts)
     asked = generator.draw_questions(world, seed, passages, options.hops, options.compare, split)
-    found = np.stack([index.search(generator.path_queries(world, asked, hop), TOP)[0] for hop in range(MOST_HOPS)], 1)
+    found = np.stack(
+        [index.search(generator.path_queries(world, asked, hop), options.topk)[0] for hop in range(MOST_HOPS)], 1
+    )
     is_asked = generator.is_followable(world, asked, found)
     asked = generator.Asked(*(array[is_asked] for array in asked))
     if not is_asked.any():
@@ -167,7 +168,7 @@ def corpus_world(rules: Rules, options: Any, corpus: Corpus) -> tuple[Library, T
     kept = [(q, some) for q, some in zip(asked, short, strict=True) if some and len(q.gold) <= MOST_HOPS]
     _tell_left_out(corpus.name, options, asked, short, len(kept))
     questions, answers = tuple(q.text for q, _ in kept), tuple(some for _, some in kept)
-    queries = _queries(index, [q.gold for q, _ in kept])
+    queries = _queries(index, [q.gold for q, _ in kept], options.topk)
     vocabulary.learn(questions)
     vocabulary.add(word for some in answers for answer in some for word in normal_words(answer))
     table = _questions(vocabulary, questions, answers)
@@ -203,7 +204,7 @@ def _tell_left_out(
     warnings.warn(told, UserWarning, stacklevel=2)
 
 
-def _queries(index: Index, paths: Sequence[Sequence[int]]) -> dict[int, str]:
+def _queries(index: Index, paths: Sequence[Sequence[int]], top: int) -> dict[int, str]:
     """What one who follows paths searches for to be shown each of their passages.
 
     It is what the passage begins with; where that does not find it, its rarest words, which fail only where several
@@ -211,7 +212,7 @@ def _queries(index: Index, paths: Sequence[Sequence[int]]) -> dict[int, str]:
     """
     numbers = list(dict.fromkeys(number for path in paths for number in path))
     queries = {number: " ".join(split(index.passages[number])[:WORDS]) for number in numbers}
-    found = index.search(list(queries.values()), TOP)[0] if numbers else ()
+    found = index.search(list(queries.values()), top)[0] if numbers else ()
     having = np.diff(index.postings.offsets)
     for number, hits in zip(numbers, found, strict=True):
         if number not in hits:

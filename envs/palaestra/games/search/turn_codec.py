@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import chain, repeat
 from string import Formatter
-from struct import Struct
+from struct import unpack_from
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,26 @@ from palaestra.games.search.language import (
     stems,
 )
 from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
+from palaestra.games.search.queries import QueryTooLongError, query_refusal, split_query, tell_limit
 from palaestra.games.search.scoring import normal_words
 from palaestra.games.search.sources import Texts, question_words
-from palaestra.games.search.turns import ANSWER, AT_START, JUDGE, MOST_TURNS, MOST_WORDS, NONE, SEARCH, VERBS
+from palaestra.games.search.turns import (
+    ANSWER,
+    AT_START,
+    JUDGE,
+    LARGEST_BUDGET,
+    MOST_TURNS,
+    NONE,
+    SEARCH,
+    TOO_LONG,
+    VERBS,
+)
 from palaestra.games.search.vocabulary import UNKNOWN, split
 
-NO_TURN = np.array([NONE, *[NO_WORD] * WORDS])
 LONGEST_TURN, LONGEST_TEXT = 2**20, 2**20
 """Characters of a turn, and of what an agent reads."""
 READ_CHARACTERS = 4096
-"""Characters of a query or an answer that are read."""
+"""Characters of an answer that are read."""
 LONGEST_GENERATED = 2**9
 """Characters of a question of a generated world, or more."""
 MOST_SHOWN = 2**14
@@ -90,7 +100,8 @@ def check_length(template: str, longest: int) -> None:
         ValueError: They could be.
     """
     count = sum("question" in (field or "") for _, field, *_ in Formatter().parse(template))
-    most = len(template.format(question="", turns=MOST_TURNS, words=MOST_WORDS, judge=JUDGE_PROMPT)) + count * longest
+    numbers = {"turns": MOST_TURNS, "words": LARGEST_BUDGET}
+    most = len(template.format(question="", judge=JUDGE_PROMPT, **numbers)) + count * longest
     if most > LONGEST_TEXT:
         told = f"with the longest question it has {most} characters, an observation at most {LONGEST_TEXT}"
         raise ValueError(f"prompt={template[:60]!r}...: {told}: shorten it")
@@ -111,12 +122,15 @@ def around_question(template: str, turns: int, words: int, judge: str) -> list[s
 QUESTION = "question"
 """Tag of a turn that asks, in `palaestra.games.search.examiner`."""
 TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in (*VERBS, QUESTION)}
-NUMBERS = np.dtype(("<i4", 3 + TOP))
-"""The last fields of an observation of the token form: ``documents``, ``verb``, ``turns_left`` and ``words_left``, see
-`turns.token_fields`. Read at once: each read of a record takes as long as all."""
-NUMBERS_AT = 4 * (QUESTION_WORDS + TOP * PASSAGE_WORDS)
-"""Where they begin, in bytes."""
-ONE_ROW = Struct(f"<{3 + TOP}i")
+
+
+TOOLS = {
+    "search": "Searches the passages for a query and shows those that fit best.",
+    "answer": "Answers the question, by the answer alone. Nothing can be done after it.",
+    "judge": "Says of the passages that were found last whether they help: yes or no.",
+    QUESTION: "Asks the question. Nothing can be done after it.",
+}
+"""What turns do, for models that call tools."""
 
 
 def sample_turn(generator: np.random.Generator) -> str:
@@ -158,10 +172,34 @@ class TurnCodec:
     _tags: tuple[str, ...] = VERBS
     """By the numbers of verbs."""
 
-    def __init__(self, texts: Texts, prompt: str, judges: bool) -> None:
-        """See `palaestra.games.search.search_qa.game`."""
-        self.texts, self._judges = texts, judges
-        self._verbs = VERBS[1:] if judges else VERBS[1:-1]
+    def __init__(
+        self,
+        texts: Texts,
+        prompt: str,
+        judges: bool,
+        top: int = TOP,
+        query_words: int = WORDS,
+        room: int = WORDS,
+        sizes: tuple[int, int] = (QUESTION_WORDS, PASSAGE_WORDS),
+    ) -> None:
+        """Args are those of `palaestra.games.search.search_qa.game` and these.
+
+        Args:
+            texts: The game's texts.
+            prompt: Name of a prompt, or a template.
+            judges: Whether a turn may judge.
+            top: Passages that a search shows.
+            query_words: Most words of a query.
+            room: Words of an action.
+            sizes: Words of a question and of a passage, see `palaestra.games.search.turns.token_fields`.
+        """
+        self.texts, self._judges, self._top, self._query_words = texts, judges, top, query_words
+        self._no_turn = np.array([NONE, *[NO_WORD] * room])
+        # The last fields of an observation: documents, verb, turns_left and words_left. They are read at once,
+        # as each read of a record takes as long as all.
+        self._numbers, self._format = np.dtype(("<i4", 3 + top)), f"<{3 + top}i"
+        self._numbers_at = 4 * (sizes[0] + top * sizes[1])
+        self._verbs = VERBS[1 : JUDGE + judges]
         self._prompt = check_prompt(prompt)
         check_length(self._prompt, max(map(len, texts.questions), default=LONGEST_GENERATED))
         self._is_plain = has_plain_question(self._prompt)
@@ -182,23 +220,31 @@ class TurnCodec:
         samples = sample_judging_turn if self._judges else sample_turn
         return TextSpace(LONGEST_TURN, min_length=0, charset=None, samples=samples)
 
+    def refusal(self, query: str) -> str:
+        """Why a query is not searched; empty if it is."""
+        return query_refusal(query, self._query_words)
+
+    def tools(self, role: Role) -> dict[str, str]:
+        """The verbs of turns, and what each does."""
+        return {verb: TOOLS[verb] for verb in self._verbs}
+
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def decode(self, view: AgentView, action: str) -> np.ndarray:
-        """Verb and words, int64 ``[17]``; any text is a turn."""
-        decoded = NO_TURN.copy()
+        """Verb and words, int64 ``[1 + W]``; any text is a turn."""
+        decoded = self._no_turn.copy()
         decoded[0], ids = self._turn(action)
         for k, number in enumerate(ids, 1):  # in half the time of an array of a list
             decoded[k] = FIRST_WORD + number
         return decoded
 
     def decode_many(self, view: AgentView, actions: Sequence[str]) -> np.ndarray:
-        """The same of N matches, int64 ``[N, 17]``."""
+        """The same of N matches, int64 ``[N, 1 + W]``."""
         verbs, ids = zip(*map(self._turn, actions), strict=True)
         lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-        decoded = np.tile(NO_TURN, (len(ids), 1))
+        decoded = np.tile(self._no_turn, (len(ids), 1))
         decoded[:, 0] = verbs
-        is_word = np.arange(WORDS) < lengths[:, None]
+        is_word = np.arange(len(self._no_turn) - 1) < lengths[:, None]
         decoded[:, 1:][is_word] = FIRST_WORD + np.fromiter(chain.from_iterable(ids), np.int64)
         return decoded
 
@@ -211,9 +257,14 @@ class TurnCodec:
         content = content.strip()
         if verb == "none":
             return NONE, []
+        if verb == "search":
+            try:
+                return SEARCH, self.texts.vocabulary.ids_of(split_query(content, self._query_words))
+            except QueryTooLongError:
+                return TOO_LONG, []
         text = content[:READ_CHARACTERS]
-        if verb == "search" or verb == "judge":
-            return VERBS.index(verb), self.texts.vocabulary.ids_of(split(text.replace("\0", " "))[:WORDS])
+        if verb == "judge":
+            return JUDGE, self.texts.vocabulary.ids_of(split(text.replace("\0", " "))[:WORDS])
         words = normal_words(text)
         if len(words) > WORDS or len(content) > READ_CHARACTERS:
             return NONE, []
@@ -222,32 +273,34 @@ class TurnCodec:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def encode_action(self, view: AgentView, action: np.ndarray) -> str:
-        """A turn of verb and words, int64 ``[17]``, as text; an empty one for no turn.
+        """A turn of verb and words, int64 ``[1 + W]``, as text; an empty one for no turn.
 
         Raises:
             ValueError: A word that is in no vocabulary.
         """
-        if action[0] == NONE:
+        words = action[1 : len(self._no_turn)]
+        if action[0] in (NONE, TOO_LONG):
             return ""
-        if UNKNOWN + FIRST_WORD in action[1 : 1 + WORDS]:
+        if UNKNOWN + FIRST_WORD in words:
             raise ValueError("a word that is in no vocabulary cannot be written")
         opened, closed = TAGS[self._tags[action[0]]]
-        return f"{opened}{words_of(self.texts, action[1 : 1 + WORDS])}{closed}"
+        return f"{opened}{words_of(self.texts, words)}{closed}"
 
     def encode(self, view: AgentView) -> str:
         """What came since the last turn: at first the prompt with the question, then passages."""
-        return self._segment(ONE_ROW.unpack_from(view.row, NUMBERS_AT), view.row, view.record)
+        return self._segment(unpack_from(self._format, view.row, self._numbers_at), view.row, view.record)
 
     def encode_many(self, view: AgentView) -> list[str]:
         """The same for N matches."""
         records = repeat(None) if view.record is None else view.record
-        return list(map(self._segment, view.row.getfield(NUMBERS, NUMBERS_AT).tolist(), view.row, records))
+        numbers = view.row.getfield(self._numbers, self._numbers_at).tolist()
+        return list(map(self._segment, numbers, view.row, records))
 
     def _segment(self, numbers: Sequence[int], row: Any, record: Any) -> str:
         """See `encode`.
 
         Args:
-            numbers: Those of `NUMBERS`.
+            numbers: The last fields of the observation.
             row: The observation.
             record: Of the match, or None.
         """
@@ -256,7 +309,7 @@ class TurnCodec:
             if numbers[0] == NOTHING:
                 text = "No passage was found." if words > 0 else "No words are left."
             else:
-                text = "\n".join(self._passages(numbers[:TOP], row))
+                text = "\n".join(self._passages(numbers[: self._top], row))
             return f"\n\n<information>{text}</information>\n\n"
         if verb == AT_START:
             question = self._question(row, record)
@@ -264,6 +317,8 @@ class TurnCodec:
             if self._is_plain:
                 return question.join(around_question(self._prompt, turns, words, judge))
             return self._prompt.format(question=question, turns=turns, words=words, judge=judge)
+        if verb == TOO_LONG:
+            return f"\n\nThis turn said nothing: {tell_limit(self._query_words)}.\n\n"
         return REFUSAL if verb == NONE else "\n" if verb == JUDGE else ""
 
     def _passages(self, documents: Sequence[int], row: Any) -> list[str]:

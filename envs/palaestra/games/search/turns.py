@@ -6,8 +6,9 @@ from typing import Any
 
 from palaestra.game import Array, Choice, Field, native, script_integer
 from palaestra.games.search.bm25 import TERM, find
+from palaestra.games.search.first_hit import follow_first, write_first
 from palaestra.games.search.fresh_world import STATE as FRESH_STATE
-from palaestra.games.search.fresh_world import YEAR_COUNT, find_fresh, write_name, write_passage
+from palaestra.games.search.fresh_world import YEAR_COUNT, find_fresh, find_long, is_long, write_name, write_passage
 from palaestra.games.search.language import (
     ARTICLES,
     FIRST_WORD,
@@ -28,28 +29,29 @@ from palaestra.games.search.library import (
     ANSWERS,
     MENTIONS,
     MOST_HOPS,
+    MOST_TOP,
+    MOST_WORDS,
     PASSAGE_WORDS,
     QUESTION_WORDS,
     RELATIONS,
-    TOP,
     WORDS,
 )
 from palaestra.games.search.question_rules import STATE as QUESTION_STATE
 from palaestra.games.search.question_rules import find_again, mention_of, note_all, pose, query
 
-NONE, SEARCH, ANSWER, JUDGE = range(4)
-"""Verbs of a turn."""
-AT_START = -1
-"""In place of the last verb before the first turn."""
-VERBS = ("none", "search", "answer", "judge")
+NONE, SEARCH, ANSWER, JUDGE, TOO_LONG = range(5)
+"""Verbs of a turn; the last one is a query in text that has too many words, and is not searched."""
+AT_START, UNPLAYED = -1, -2
+"""In place of the last verb before the first turn; in place of a verb whose turn has more words than are left."""
+VERBS = ("none", "search", "answer", "judge", "too_long")
 ANSWERED, OUT_OF_WORDS = 2, 3
 """Numbers of the end reasons."""
 LAST_ARTICLE = FIRST_WORD + len(ARTICLES) - 1
-MOST_WORDS = 4096
-"""Largest budget of words."""
+LARGEST_BUDGET = 4096
+"""Most words of all turns."""
 MOST_TURNS = 128
-ORACLE, CLOSED_BOOK = 0, 1
-SCRIPTS = ("oracle", "closed_book")
+ORACLE, CLOSED_BOOK, FIRST_HIT = range(3)
+SCRIPTS = ("oracle", "closed_book", "first_hit")
 SUMS = 4096
 """Passages whose scores are added up at a time."""
 
@@ -77,17 +79,32 @@ STATE = (
     ("judged", "u1"),
     ("approved", "u1", (MOST_HOPS,)),
     ("earned", "f8"),
-    ("shown", "i4", (TOP,)),
+    ("shown", "i4", (MOST_TOP,)),
+    ("searches", "i8"),
+    ("firsts", "i4", (MOST_HOPS,)),
 )
-SCRATCH = (("terms", TERM, (WORDS,)), ("sums", "f8", (SUMS,)), ("left", "i4", (WORDS,)))
+SCRATCH = (
+    ("terms", TERM, (MOST_WORDS,)),
+    ("sums", "f8", (SUMS,)),
+    ("left", "i4", (WORDS,)),
+    ("sentence", "i4", (PASSAGE_WORDS,)),
+)
 
 
 def reset(s, world):
     """Poses a question."""
     pose(s, world)
-    s.last_verb, s.words_left, s.judged = AT_START, int(s.parameters.token_budget), 1
-    for k in range(TOP):
+    s.judged = 1
+    start_turns(s)
+
+
+def start_turns(s):
+    """Gives an agent its words; it has not taken a turn."""
+    s.last_verb, s.words_left, s.searches = AT_START, int(s.parameters.token_budget), 0
+    for k in range(MOST_TOP):
         s.shown[k] = NOTHING
+    for k in range(MOST_HOPS):
+        s.firsts[k] = NOTHING
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------
@@ -96,15 +113,20 @@ def reset(s, world):
 def step_tokens(s, world, actions, rewards, scratch):
     """A turn of a verb and words."""
     turn = actions.agent[0]
-    for k in range(WORDS):
-        s.work.words[k] = turn.words[k]
+    read_words(s.work.words, turn.words)
     return take_turn(s, world, turn.verb, rewards, scratch)
+
+
+def read_words(words, given):
+    """Copies the words of a turn."""
+    for k in range(len(words)):
+        words[k] = given[k] if k < len(given) else NO_WORD
 
 
 def step_dense(s, world, actions, rewards, scratch):
     """A turn of a verb, words, and the passages that a search with these words finds."""
     turn = actions.agent[0]
-    for k in range(TOP):
+    for k in range(len(turn.found)):
         s.work.numbers[k] = turn.found[k] - 1
     return step_tokens(s, world, actions, rewards, scratch)
 
@@ -118,7 +140,7 @@ def write_choice(s, world, choice):
     """Writes the words of a choice and returns its verb."""
     rules, words = world.rules, s.work.words
     searches = rules.mentions * world.options.relations
-    for k in range(WORDS):
+    for k in range(len(words)):
         words[k] = NO_WORD
     if choice == 0:
         return NONE
@@ -136,25 +158,36 @@ def write_choice(s, world, choice):
 
 def take_turn(s, world, verb, rewards, scratch):
     """Plays a turn, whose words are in ``s.work.words``."""
-    used = 0
-    for k in range(WORDS):
-        used += s.work.words[k] != NO_WORD
-    if used == 0:
-        verb = NONE
-    s.last_verb, s.info.turn_label = verb, -1
-    s.words_left -= used if verb != NONE else 0
-    pay = 0.0
-    if s.words_left < 0:
-        s.words_left = 0
-        for k in range(TOP):
-            s.shown[k] = NOTHING
-    elif verb == SEARCH:
+    verb, pay = start_turn(s, verb), 0.0
+    if verb == SEARCH:
         pay = search(s, world, scratch)
     elif verb == ANSWER:
         pay = answer(s, scratch) + s.earned
     elif verb == JUDGE:
         pay = judge(s, world)
-    else:
+    return end_turn(s, verb, pay, rewards)
+
+
+def start_turn(s, verb):
+    """Takes the words of a turn from the budget; returns its verb, `UNPLAYED` where too few words were left."""
+    used = 0
+    for k in range(len(s.work.words)):
+        used += s.work.words[k] != NO_WORD
+    if used == 0 and verb != TOO_LONG:
+        verb = NONE
+    s.last_verb, s.info.turn_label = verb, -1
+    s.words_left -= used if verb != NONE else 0
+    if s.words_left >= 0:
+        return verb
+    s.words_left = 0
+    for k in range(MOST_TOP):
+        s.shown[k] = NOTHING
+    return UNPLAYED
+
+
+def end_turn(s, verb, pay, rewards):
+    """Pays for a turn; returns whether the match is over."""
+    if verb in (NONE, TOO_LONG):
         s.info.malformed += 1
         pay = 0.0 - s.parameters.malformed_cost
     rewards[0] = pay
@@ -165,12 +198,14 @@ def take_turn(s, world, verb, rewards, scratch):
 
 def search(s, world, scratch):
     """Searches; returns the pay for passages of the path that were not found before."""
-    words, numbers = s.work.words, s.work.numbers
+    words, numbers, top = s.work.words, s.work.numbers, world.options.topk
     if world.rules.fresh:
-        if not find_again(s, world):
+        if is_long(words):
+            find_long(s, world, scratch.terms, scratch.sentence)
+        elif not find_again(s, world):
             find_fresh(s, world)
     elif world.rules.dense == 0:
-        for k in range(WORDS):
+        for k in range(len(words)):
             words[k] -= FIRST_WORD
         find_native(
             world.offsets,
@@ -180,21 +215,29 @@ def search(s, world, scratch):
             words,
             scratch.terms,
             scratch.sums,
-            numbers,
-            s.work.scores,
+            numbers[:top],
+            s.work.scores[:top],
         )
-        for k in range(WORDS):
+        for k in range(len(words)):
             words[k] += FIRST_WORD
-    gained = 0
-    for k in range(TOP):
-        s.shown[k] = numbers[k]
-        for hop in range(s.hops):
-            if numbers[k] != NOTHING and numbers[k] == s.gold[hop] and s.seen[hop] == 0:
-                s.seen[hop] = 1
-                gained += 1
     if world.rules.structured:
         note_all(s, world, numbers)
     s.judged = 0
+    return show_found(s, top)
+
+
+def show_found(s, top):
+    """Shows what a search has found; returns the pay for passages of the path that were not found before."""
+    gained = 0
+    if s.searches < MOST_HOPS:
+        s.firsts[s.searches] = s.work.numbers[0]
+    s.searches += 1
+    for k in range(top):
+        s.shown[k] = s.work.numbers[k]
+        for hop in range(s.hops):
+            if s.shown[k] != NOTHING and s.shown[k] == s.gold[hop] and s.seen[hop] == 0:
+                s.seen[hop] = 1
+                gained += 1
     s.info.hops_found += gained
     if gained > 0:
         s.info.turn_label = 1
@@ -219,14 +262,14 @@ def answer(s, scratch):
 def is_equal(words, target):
     """Whether an answer is the target, articles apart."""
     k, j = next_word(words, 0), next_word(target, 0)
-    while k < WORDS and j < WORDS and target[j] >= FIRST_WORD and words[k] == target[j]:
+    while k < len(words) and j < WORDS and target[j] >= FIRST_WORD and words[k] == target[j]:
         k, j = next_word(words, k + 1), next_word(target, j + 1)
-    return k >= WORDS and j >= WORDS
+    return k >= len(words) and j >= WORDS
 
 
 def next_word(words, k):
     """The next place from ``k`` on where a word stands that is no article."""
-    while k < WORDS and words[k] <= LAST_ARTICLE and (words[k] == NO_WORD or words[k] >= FIRST_WORD):
+    while k < len(words) and words[k] <= LAST_ARTICLE and (words[k] == NO_WORD or words[k] >= FIRST_WORD):
         k += 1
     return k
 
@@ -241,7 +284,7 @@ def overlap(s, target, left):
         left[j] = target[j] if target[j] > LAST_ARTICLE else NO_WORD
         wanted += left[j] != NO_WORD
     k = next_word(s.work.words, 0)
-    while k < WORDS:
+    while k < len(s.work.words):
         given += 1
         for j in range(WORDS):
             if left[j] == s.work.words[k] and left[j] != NO_WORD:
@@ -278,7 +321,7 @@ def approve(s):
     """Notes which needed passages the last search found; returns whether there are some that were not judged before."""
     is_new = False
     for hop in range(s.hops):
-        for k in range(TOP):
+        for k in range(MOST_TOP):
             if s.shown[k] != NOTHING and s.shown[k] == s.gold[hop] and s.approved[hop] == 0:
                 s.approved[hop], is_new = 1, True
     return is_new
@@ -286,7 +329,7 @@ def approve(s):
 
 def suffices(s):
     """Whether the last search found a passage that is needed."""
-    for k in range(TOP):
+    for k in range(MOST_TOP):
         for hop in range(s.hops):
             if s.shown[k] != NOTHING and s.shown[k] == s.gold[hop]:
                 return True
@@ -296,28 +339,32 @@ def suffices(s):
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
-def token_fields(documents: int, vocabulary: int) -> tuple[Field, ...]:
+def token_fields(
+    documents: int, vocabulary: int, top: int, sizes: tuple[int, int] = (QUESTION_WORDS, PASSAGE_WORDS)
+) -> tuple[Field, ...]:
     """What an agent sees in the token form.
 
     Args:
         documents: Number of passages.
         vocabulary: Number of tokens.
+        top: Passages that a search shows.
+        sizes: Words of a question and of a passage that observations show.
     """
     token: dict[str, Any] = {"low": 0, "high": vocabulary - 1, "dtype": "i4"}
     return (
-        Field("question", (QUESTION_WORDS,), about="words of the question", at="reset", **token),
-        Field("passages", (TOP, PASSAGE_WORDS), about="words of what was found, its best passage first", **token),
-        Field("documents", (TOP,), NOTHING, documents - 1, "1", "numbers of these passages, -1 for none", "i4"),
-        Field("verb", (), AT_START, JUDGE, "1", "of the last turn, -1 at first", "i4"),
+        Field("question", (sizes[0],), about="words of the question", at="reset", **token),
+        Field("passages", (top, sizes[1]), about="words of what was found, its best passage first", **token),
+        Field("documents", (top,), NOTHING, documents - 1, "1", "numbers of these passages, -1 for none", "i4"),
+        Field("verb", (), AT_START, TOO_LONG, "1", "of the last turn, -1 at first", "i4"),
         Field("turns_left", (), 0, MOST_TURNS, "1", "turns until the match is truncated", "i4"),
-        Field("words_left", (), 0, MOST_WORDS, "1", "words that the agent may still write", "i4"),
+        Field("words_left", (), 0, LARGEST_BUDGET, "1", "words that the agent may still write", "i4"),
     )
 
 
 def observe_tokens(s, world, observations, scratch):
     """What the last turn found."""
     row = observations.agent[0]
-    for k in range(TOP):
+    for k in range(len(row.documents)):
         row.documents[k] = NOTHING
         if s.last_verb == SEARCH and s.shown[k] != NOTHING:
             row.documents[k] = s.shown[k]
@@ -332,7 +379,7 @@ def observe_tokens(s, world, observations, scratch):
 def observe_question(s, world, observations, scratch):
     """The words of the question."""
     row = observations.agent[0]
-    for k in range(QUESTION_WORDS):
+    for k in range(len(row.question)):
         row.question[k] = s.question[k]
 
 
@@ -397,18 +444,18 @@ def observe_structured(s, world, observations, scratch):
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-def token_choices(vocabulary: int, judges: bool) -> tuple[Choice, Choice]:
-    """A turn in the token form."""
-    verbs = VERBS if judges else VERBS[:-1]
+def token_choices(vocabulary: int, judges: bool, is_text: bool = False) -> tuple[Choice, Choice]:
+    """A turn of words: as numbers, or as what a codec makes of text."""
+    verbs, size = (VERBS, MOST_WORDS) if is_text else (VERBS[: JUDGE + judges], WORDS)
     return (
         Choice("verb", len(verbs), verbs, "what the turn does"),
-        Choice("words", vocabulary, about="words of the query or the answer: 0 no word, 1 unknown", shape=(WORDS,)),
+        Choice("words", vocabulary, about="words of the query or the answer: 0 no word, 1 unknown", shape=(size,)),
     )
 
 
-def found_choice(documents: int) -> Choice:
+def found_choice(documents: int, top: int) -> Choice:
     """What a turn says beside its verb and words where passages are found outside of the rules."""
-    return Choice("found", documents + 1, about="1 + number of each passage that a search finds, or 0", shape=(TOP,))
+    return Choice("found", documents + 1, about="1 + number of each passage that a search finds, or 0", shape=(top,))
 
 
 def structured_choice(relations: int, mentions: int, judges: bool) -> Choice:
@@ -442,9 +489,12 @@ def legal_structured(s, world, mask):
 def script_tokens(s, world, slot, which, actions, scratch):
     """A script's turn as a verb and words."""
     turn = actions.agent[0]
+    if which == FIRST_HIT and s.kind == GIVEN:
+        turn.verb = SEARCH if write_first(s, world, turn.words) else ANSWER
+        return
     verb, thing, relation = plan(s, world, which)
     turn.verb = verb
-    for k in range(WORDS):
+    for k in range(len(turn.words)):
         turn.words[k] = NO_WORD
     if thing != NOTHING:
         end = write_name(s, world, thing, 0, turn.words, 0)
@@ -465,7 +515,7 @@ def script_dense(s, world, slot, which, actions, scratch):
     for hop in range(s.hops):
         if turn.verb == SEARCH and s.seen[hop] == 0 and wanted == NOTHING:
             wanted = s.gold[hop]
-    for k in range(TOP):
+    for k in range(len(turn.found)):
         turn.found[k] = wanted + 1 if k == 0 else 0
 
 
@@ -475,7 +525,7 @@ def script_structured(s, world, slot, which, actions, scratch):
     searches = rules.mentions * world.options.relations
     verb, thing, relation = plan(s, world, which)
     if verb == SEARCH:
-        turn.turn = 1 + world.options.relations * mention_of(s, thing) + relation
+        turn.turn = 1 + world.options.relations * max(mention_of(s, thing), 0) + relation
     elif verb == ANSWER:
         turn.turn = 1 + searches + max(mention_of(s, thing), 0)
     else:
@@ -486,6 +536,9 @@ def plan(s, world, which):
     """A script's verb, the entity that it is about (-1 in a file's world) and its relation (there: its hop)."""
     if which == CLOSED_BOOK:
         return ANSWER, guess(s, world), NOTHING
+    if which == FIRST_HIT:
+        thing, relation = follow_first(s, world)
+        return ANSWER if relation == NOTHING else SEARCH, thing, relation
     if world.rules.judge and s.judged == 0:
         return JUDGE, LITERAL - (YES if suffices(s) else NO), NOTHING
     for hop in range(s.hops):
