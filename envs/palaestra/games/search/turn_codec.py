@@ -86,9 +86,7 @@ def around_question(template: str, turns: int, words: int, judge: str) -> list[s
     return template.format(question="\0", turns=turns, words=words, judge=judge).split("\0")
 
 
-QUESTION = "question"
-"""Tag of a turn that asks, in `palaestra.games.search.examiner`."""
-TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in (*VERBS, QUESTION)}
+TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in VERBS}
 NUMBERS = np.dtype(("<i4", 4 + TOP))
 """The last fields of an observation of the token form: ``number``, ``documents``, ``verb``, ``turns_left`` and
 ``words_left``, see `turns.token_fields`. Read at once: each read of a record takes as long as all."""
