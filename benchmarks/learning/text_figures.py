@@ -274,7 +274,7 @@ def draw_learning(name: str, folder: Path) -> None:
     table, (places, _) = folder / f"{name}.csv", PICTURED[name]
     rows = drawing.read_table(table)
     panels = list[drawing.Panel]()
-    for place in places:
+    for place in (place for place in places if any(row["base"] == place for row in rows)):
         runs = drawing.group_runs([row for row in rows if row["base"] == place], "method")
         shown = {title: drawing.curve_over_seeds(made, "sampled", "iteration") for title, made in runs.items()}
         title = f"{RECIPES[place].env_id.removeprefix('palaestra/').removesuffix('-v0')}, base {place}"

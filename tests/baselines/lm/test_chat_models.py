@@ -33,6 +33,7 @@ TURN_TOKENS = 40
 FEW: dict[str, Any] = {
     "model": "m",
     "turn_tokens": 6,
+    "learning_rate": 0.1,
     "groups": 2,
     "group": 2,
     "questions": 1,
@@ -148,13 +149,21 @@ def test_the_player_of_a_policy_file_reads_the_same_chat(monkeypatch: pytest.Mon
 
 def test_a_teacher_is_told_within_the_users_message(monkeypatch: pytest.MonkeyPatch):
     chat_model.pretend(monkeypatch)
-    run = pi_play.Run(pi_play.Args(**FEW))
-    run.iterate()
-    question, info = gymnasium.make(ID, form="text", prompt="plain").reset(seed=int(run.seeds[0]))
-    facts = "; ".join(" - ".join(fact) for fact in info["path"])
-    row = [k - 1 for k in run.tokens.privileged("path")[0].tolist() if k]
-    told = f"{question}Facts: {facts}\n"
-    assert WORDS.decode(row) == f"<bos><|im_start|>user\n{told}<|im_end|>\n<|im_start|>assistant\n"
+    run, read = pi_play.Run(pi_play.Args(**FEW)), list[torch.Tensor]()
+    kept = run.teacher.log_probs
+    monkeypatch.setattr(run.teacher, "log_probs", lambda ids, at: (read.extend((ids, at)), kept(ids, at))[1])
+    rollout = play_at_own_pace(run.model, run.sim, run.tokens, np.array([5, 5, 6, 6], np.uint64), run.generator)
+    run.teacher_log_probs(rollout)
+    ids, at = read
+    for lane, seed in enumerate((5, 5, 6, 6)):
+        question, info = gymnasium.make(ID, form="text", prompt="plain", max_turns=2).reset(seed=seed)
+        facts = "; ".join(" - ".join(fact) for fact in info["path"])
+        opening, closing = "<bos><|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n"
+        chat = [WORDS.decode([k - 1 for k in row[lane].tolist() if k]) for row in (ids, rollout.ids)]
+        told = [f"{opening}{question}{more}{closing}" for more in (f"Facts: {facts}\n", "")]
+        assert [text[: len(begin)] for text, begin in zip(chat, told, strict=True)] == told
+        assert chat[0].removeprefix(told[0]) == chat[1].removeprefix(told[1])
+    assert ids[at].tolist() == rollout.ids[loss_mask(rollout)].tolist()
 
 
 # -- devices and dtypes ------------------------------------------------------------------------------------------------
