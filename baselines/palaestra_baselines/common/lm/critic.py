@@ -119,7 +119,7 @@ def label_text_turns(critic: HFModel, rollout: Rollout, tokens: TextTokens) -> t
     """
     answers, device = tokens.told("answers", "SearchQA"), rollout.ids.device
     said = (token_ids(tokens.tokenizer, word, special=False) for word in ("yes", "no"))
-    words = [torch.tensor(numbers, device=device).add(1).repeat(len(answers), 1) for numbers in said]
+    words = [torch.tensor(numbers).add(1).repeat(len(answers), 1).to(device) for numbers in said]
     labels, columns = torch.zeros_like(rollout.labels), torch.arange(rollout.ids.shape[1], device=device)
     for turn in range(int(rollout.turns.max())):
         end = torch.where(rollout.turn == turn, columns, -1).amax(1, keepdim=True)
