@@ -171,9 +171,11 @@ class Run(grpo.Run):
         args, mask = self.args, loss_mask(rollout)
         with torch.no_grad():
             teacher = self.teacher.log_probs(rollout.ids, mask)
-        barred = torch.zeros(teacher.shape[1], dtype=torch.bool, device=teacher.device)
+        barred = torch.zeros(teacher.shape[1], dtype=torch.bool)
         if args.mask_special == "yes":
             barred[list(self.tokens.special)] = True
+        barred = barred.to(teacher.device)
+        if args.mask_special == "yes":
             kept = ~barred[rollout.ids[mask]]
             mask, teacher = mask.masked_scatter(mask, kept), teacher[kept]
         support = support_of(teacher, args.top_k, barred, rollout.ids[mask] if args.append_sampled == "yes" else None)
