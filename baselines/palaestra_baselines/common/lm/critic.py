@@ -123,7 +123,7 @@ def label_text_turns(critic: HFModel, rollout: Rollout, tokens: TextTokens) -> t
     labels, columns = torch.zeros_like(rollout.labels), torch.arange(rollout.ids.shape[1], device=device)
     for turn in range(int(rollout.turns.max())):
         end = torch.where(rollout.turn == turn, columns, -1).amax(1, keepdim=True)
-        last = rollout.ids.gather(1, end.clamp(min=0))[:, 0].tolist()
+        last = rollout.ids.gather(1, end.clamp(min=0))[:, 0].cpu().tolist()
         asked = padded([tokens.reply(ASKED.format(right[0]), k) for right, k in zip(answers, last, strict=True)])
         read = torch.cat([rollout.ids.where(columns <= end, PAD), torch.from_numpy(asked).to(device)], 1)
         scores = list[torch.Tensor]()
