@@ -19,12 +19,12 @@ class OnDevice(torch.Tensor):
     """A tensor of the device; ``held`` has its numbers."""
 
     held: torch.Tensor
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
 
     @staticmethod
     def __new__(cls, held: torch.Tensor) -> OnDevice:
         kept = {"strides": held.stride(), "storage_offset": held.storage_offset(), "dtype": held.dtype}
-        return torch.Tensor._make_wrapper_subclass(cls, held.size(), device=NAME, **kept)
+        return torch.Tensor._make_wrapper_subclass(cls, held.size(), device=torch.device(NAME), **kept)
 
     def __init__(self, held: torch.Tensor) -> None:
         self.held = held

@@ -199,6 +199,7 @@ REWARDS = {"srft": "exact_match"}
 def test_weights_of_bfloat16_learn_and_resume(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     chat_model.pretend(monkeypatch)
     run = grpo.Run(grpo.Args(**FEW, dtype="bfloat16", kl=0.1))
+    assert run.reference is not None
     assert {weight.dtype for weight in (*run.model.parameters(), *run.reference.parameters())} == {torch.bfloat16}
     run.reward = lambda rollout, info: torch.arange(float(len(rollout.turns)))
     before = copy.deepcopy(run.model.state_dict())

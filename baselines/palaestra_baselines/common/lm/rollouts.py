@@ -468,5 +468,6 @@ class Columns:
 
     def rollout(self, sim: Simulation, returns: np.ndarray, turns: torch.Tensor, labels: torch.Tensor) -> Rollout:
         """The rollout of matches that have ended, with their returns ``[N]``."""
-        paid = (torch.from_numpy(values.astype(np.float32)) for values in (sim.info["exact_match"], returns))
-        return Rollout(*self.arrays(), *paid, turns, labels)
+        ids, turn, retrieved, log_probs = self.arrays()
+        exact_match, paid = (torch.from_numpy(row.astype(np.float32)) for row in (sim.info["exact_match"], returns))
+        return Rollout(ids, turn, retrieved, log_probs, exact_match, paid, turns, labels)
