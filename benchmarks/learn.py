@@ -22,7 +22,7 @@
     python benchmarks/learn.py sparse      # sparse rewards of teams: see `learning.sparse_figures`
     python benchmarks/learn.py meta        # families of tasks, offline: see `learning.meta_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
-    python benchmarks/learn.py --redraw    # all pictures again, from their tables alone; names may be given, too
+    python benchmarks/learn.py --redraw    # pictures and tables of claims again, from tables alone; names may be given
 
 A figure trains the seeds that are missing under ``runs/``, evaluates every seed on the same matches, and writes
 ``docs/figures/<name>.csv``. Its picture, ``.png`` and ``.svg``, is drawn from this table, see `learning.drawing`.
@@ -129,6 +129,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "meta_models": meta_figures.draw_models,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
+TABLES = {"text_results": text_figures.write_results, "text_distil": distil_figures.write_results}
+"""Makes a table of claims from the other tables of its figure in a folder, by name."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -136,8 +138,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = read_arguments(FigureArgs, argv, "python benchmarks/learn.py", __doc__)
     args.check()
     if args.redraw:
-        for name in chosen(args.names, PICTURES):
-            PICTURES[name](args.figures)
+        drawn = {**PICTURES, **TABLES}
+        for name in chosen(args.names, drawn):
+            drawn[name](args.figures)
         return
     for name in chosen(args.names, FIGURES):
         FIGURES[name](args)

@@ -147,7 +147,7 @@ class Run(grpo.Run):
     def _text_critic(self) -> HFModel:
         folder = self.args.critic_model or self.args.model
         check_same_tokens(self.args.model, folder)
-        return HFModel(folder, self.tokens.size).requires_grad_(False)
+        return self.load(folder).requires_grad_(False)
 
     def learn(self, rollout: Rollout, advantages: torch.Tensor) -> None:
         """Learns from answers and turns."""
@@ -164,7 +164,7 @@ class Run(grpo.Run):
         if self.critic is not None:
             return label_turns(self.critic, rollout, told_answers(self.sim, self.tokens))
         wrong = torch.rand(rollout.labels.shape, generator=self.generator) < noise_of(self.args.critic)
-        return torch.where(wrong, -rollout.labels, rollout.labels)
+        return torch.where(wrong.to(self.device), -rollout.labels, rollout.labels)
 
 
 def train(args: Args) -> Report:

@@ -1,9 +1,9 @@
-"""GRPO: a language model learns to search from right and wrong answers, compared within a group of one question.
+"""GRPO: a language model learns to search from the returns of matches, compared within a group of one question.
 
 Shao et al., "DeepSeekMath" (arXiv 2402.03300): G matches of the same question are played, and a match is good as far as
 it is better than its group. There is no critic::
 
-    A = (r - mean(r)) / (std(r) + 1e-4)    over the group, r = 1 for a right answer (exact match), else 0
+    A = (r - mean(r)) / (std(r) + 1e-4)    over the group, r is the return of a match
     loss = -mean min(rho A, clip(rho, 1 - c, 1 + c) A) + kl * KL(policy, base) - entropy * H(policy)
 
 rho = pi(token) / pi_old(token), and the mean is over all tokens that the model sampled. The tokens of passages, which
@@ -11,21 +11,28 @@ it only read, are masked, as in Jin et al., "Search-R1" (arXiv 2503.09516); ``--
 Each rollout is learnt from in two passes and forgotten. ``--level turn`` or ``sequence`` takes one ratio for a whole
 turn (arXiv 2511.20718) or match (arXiv 2507.18071).
 
+The return is the sum of the environment's rewards: 1 for a right answer, and what keywords such as ``turn_reward`` add.
+``--reward exact_match`` knows right and wrong answers alone. ``--reward module:function`` calls
+``function(rollout, info)`` for N numbers, with N matches (`palaestra_baselines.common.lm.rollouts.Rollout`) and the
+environment's ``info`` after their last turns, arrays ``[N, ...]``.
+
 Learning starts from base weights (`palaestra_baselines.common.lm.base`), as a model that has never searched is never
 right. The curve has the exact match of the same questions sampled, at temperature 0.5, and greedy::
 
     python -m palaestra_baselines.grpo
     python -m palaestra_baselines.grpo --env-id palaestra/SearchQA-3Hop-v1 --base noisy
 
-``--model FOLDER`` trains a model of Hugging Face on the same matches as text, each lane at its own pace. Its policy
-file plays the model in the folder beside it.
+``--model FOLDER`` trains a model of Hugging Face on the same matches as text, each lane at its own pace, in chat
+messages where its tokenizer has a chat template, on ``--device cuda`` and in ``--dtype bfloat16`` if wanted. Its policy
+file plays the model in the folder beside it. It is a demonstration for small models: one process holds the model, its
+optimizer and the matches, and rollouts are sampled by the model that learns.
 """
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -34,11 +41,13 @@ import numpy as np
 import torch
 
 from palaestra import registry
+from palaestra.cli import one_line
+from palaestra.core.contract.factories import load
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.lm.base import load_base
-from palaestra_baselines.common.lm.hf_model import MODEL, HFModel, TextTokens
+from palaestra_baselines.common.lm.hf_model import MODEL, Dtype, HFModel, TextTokens, check_device
 from palaestra_baselines.common.lm.losses import (
     Level,
     chosen,
@@ -81,8 +90,11 @@ class Args(RunArgs):
         base: Weights to start from: a bundled base by its name, as shortcut, or a file.
         model: Folder of a causal model of Hugging Face and its tokenizer, to be trained instead.
         turn_tokens: Most tokens of a turn of such a model.
+        device: Where such a model learns and plays: cpu, cuda, cuda:1 or another device of torch.
+        dtype: Of its weights: float32 or bfloat16.
         groups: Questions of a rollout.
         group: Matches of each question.
+        reward: What is compared: return, exact_match, or module:function.
         passes: Gradient steps on each rollout.
         learning_rate: Of Adam.
         clip: How far from 1 a ratio pays.
@@ -101,10 +113,13 @@ class Args(RunArgs):
     base: str = "shortcut"
     model: str = ""
     turn_tokens: int = 64
+    device: str = "cpu"
+    dtype: Dtype = "float32"
     total_steps: int = 50_000
     evaluations: int = 10
     groups: int = 16
     group: int = 8
+    reward: str = "return"
     passes: int = 2
     learning_rate: float = 6e-4
     clip: float = 0.2
@@ -115,6 +130,36 @@ class Args(RunArgs):
     max_gradient_norm: float = 1.0
     questions: int = 512
     directory: Path = Path("runs/grpo")
+
+    def check(self) -> None:
+        """Looks at the arguments.
+
+        Raises:
+            ValueError: One that does not fit, or a device that is not there; names the option.
+        """
+        super().check()
+        reward_function(self.reward)
+        if not self.model and (self.device, self.dtype) != ("cpu", "float32"):
+            raise ValueError("--device and --dtype are for --model FOLDER: the tiny model learns on the CPU in float32")
+        check_device(self.device)
+
+
+Reward = Callable[[Rollout, Mapping[str, Any]], Any]
+"""Gives rewards ``[N]`` for N matches and the environment's ``info`` after their last turns."""
+
+
+def reward_function(name: str) -> Reward:
+    """The rewards of matches by a name of ``--reward``.
+
+    Raises:
+        ValueError: No such reward.
+    """
+    if name in ("return", "exact_match"):
+        return lambda rollout, info: rollout.returns if name == "return" else rollout.exact_match
+    try:
+        return load(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"--reward {name}: give return, exact_match, or module:function ({one_line(error)})") from None
 
 
 @dataclass(frozen=True)
@@ -198,11 +243,12 @@ class Run:
         """Starts from the base weights; `args` are those of the method, an `Args`."""
         torch.set_num_threads(1)
         self.args, matches = args, args.groups * args.group
+        self.device, self.reward = torch.device(args.device), reward_function(args.reward)
         self.model: Any
         self.tokens: Any
         if args.model:
             self.sim, self.tokens = self._text_batch(matches)
-            self.model, self.player = HFModel(args.model, self.tokens.size), play_at_own_pace
+            self.model, self.player = self.load(args.model), play_at_own_pace
             self.questions = self._text_batch(args.questions)
         else:
             self.model, self.player = load_base(args.base), play
@@ -222,28 +268,43 @@ class Run:
         sim = registry.make_batch(args.env_id, lanes, autoreset_mode="off", form="text", **keywords(args.options))
         return sim, TextTokens(sim, args.model, args.turn_tokens)
 
+    def load(self, folder: str) -> HFModel:
+        """A model of Hugging Face with the tokens of this run."""
+        return HFModel(folder, self.tokens.size, self.args.device, self.args.dtype)
+
     def iterate(self) -> None:
         """Plays one match in each lane and learns from them."""
         began_s, args = time.process_time(), self.args
         self.seeds = np.repeat(self.rng.integers(2**62, size=args.groups, dtype=np.uint64), args.group)
-        rollout = self.player(self.speaker, self.sim, self.tokens, self.seeds, self.generator)
-        advantages = group_advantages(rollout.exact_match, args.group)
-        self.seen |= self.statistics(rollout, advantages)
+        rollout = self.player(self.speaker, self.sim, self.tokens, self.seeds, self.generator).to(self.device)
+        rewards = self.rewards(rollout)
+        advantages = group_advantages(rewards, args.group)
+        self.seen |= {
+            "reward": float(rewards.mean()),
+            "turns": float(rollout.turns.float().mean()),
+            "mixed": float((advantages != 0.0).float().mean()),
+        }
         self.learn(rollout, advantages)
         self.steps += int(rollout.turns.sum())
         self.iterations += 1
         self.cpu_s += time.process_time() - began_s
 
-    def statistics(self, rollout: Rollout, advantages: torch.Tensor) -> dict[str, float]:
-        """What a rollout looks like, for the curve."""
-        return {
-            "reward": float(rollout.exact_match.mean()),
-            "turns": float(rollout.turns.float().mean()),
-            "mixed": float((advantages != 0.0).float().mean()),
-        }
+    def rewards(self, rollout: Rollout) -> torch.Tensor:
+        """What the matches are worth, float32 ``[N]``.
+
+        Raises:
+            ValueError: A function of the user's gives no such numbers.
+        """
+        given = torch.as_tensor(self.reward(rollout, self.sim.info), dtype=torch.float32, device=self.device)
+        if given.shape != rollout.turns.shape or not given.isfinite().all():
+            raise ValueError(
+                f"--reward {self.args.reward} gave {tuple(given.shape)} numbers, or some that are not finite: "
+                f"give one for each of {len(rollout.turns)} matches"
+            )
+        return given
 
     def learn(self, rollout: Rollout, advantages: torch.Tensor) -> None:
-        """Learns from a rollout whose answers have these advantages, float32 ``[N]``."""
+        """Learns from a rollout whose matches have these advantages, float32 ``[N]``."""
         update(self.model, self.reference, self.optimizer, rollout, advantages, self.args)
 
     def state(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ import torch
 
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import load_base
-from palaestra_baselines.common.lm.hf_model import HFModel, check_same_tokens
+from palaestra_baselines.common.lm.hf_model import check_same_tokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, policy_loss, ratios, reverse_kl
 from palaestra_baselines.common.lm.rollouts import Rollout, check_fits
 from palaestra_baselines.common.lm.tiny_model import NEVER, Nucleus
@@ -53,7 +53,7 @@ Loss = Literal["sampled", "top_k", "top_k_unnormalised", "full"]
 
 @dataclass
 class Args(grpo.Args):
-    """Arguments, beside those of `palaestra_baselines.grpo.Args`, of which level, kl and entropy are not used.
+    """Arguments, beside those of `palaestra_baselines.grpo.Args`, of which level, kl, entropy and reward are not used.
 
     Attributes:
         base: The student: weights to start from.
@@ -87,7 +87,13 @@ class Args(grpo.Args):
             ValueError: One that does not fit; names the option.
         """
         super().check()
-        for option, unused in (("kl", 0.0), ("entropy", 0.0), ("level", "token"), ("mask_retrieved", "yes")):
+        for option, unused in (
+            ("kl", 0.0),
+            ("entropy", 0.0),
+            ("level", "token"),
+            ("mask_retrieved", "yes"),
+            ("reward", "return"),
+        ):
             if getattr(self, option) != unused:
                 raise ValueError(f"--{option.replace('_', '-')} means nothing here: distillation has no reward")
         if self.model and self.teacher == type(self).teacher:
@@ -152,7 +158,7 @@ class Run(grpo.Run):
         super().__init__(args)
         if args.model:
             check_same_tokens(args.model, args.teacher)
-            self.teacher: Any = HFModel(args.teacher, self.tokens.size).requires_grad_(False)
+            self.teacher: Any = self.load(args.teacher).requires_grad_(False)
         else:
             self.teacher = load_base(args.teacher).requires_grad_(False)
             check_fits(self.teacher, self.tokens)
@@ -168,6 +174,8 @@ class Run(grpo.Run):
         barred = torch.zeros(teacher.shape[1], dtype=torch.bool)
         if args.mask_special == "yes":
             barred[list(self.tokens.special)] = True
+        barred = barred.to(teacher.device)
+        if args.mask_special == "yes":
             kept = ~barred[rollout.ids[mask]]
             mask, teacher = mask.masked_scatter(mask, kept), teacher[kept]
         support = support_of(teacher, args.top_k, barred, rollout.ids[mask] if args.append_sampled == "yes" else None)

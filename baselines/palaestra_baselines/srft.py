@@ -73,6 +73,7 @@ class Args(grpo.Args):
 
     env_id: str = ARITH
     base: str = "sums"
+    reward: str = "exact_match"
     schedule: Literal["single", "sft", "sft_then_grpo"] = "single"
     weights: Literal["on", "off"] = "on"
     sft_entropy_sign: Literal["-1", "+1"] = "-1"
@@ -92,6 +93,8 @@ class Args(grpo.Args):
             )
         if self.schedule != "sft_then_grpo" and (self.kl or self.entropy):
             raise ValueError("--kl and --entropy are GRPO's: give --schedule sft_then_grpo, or leave them out")
+        if self.schedule != "sft_then_grpo" and self.reward != "exact_match":
+            raise ValueError("--reward is GRPO's: SRFT knows right and wrong answers; give --schedule sft_then_grpo")
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class Run(grpo.Run):
     def demonstrate(self, seeds: np.ndarray) -> Rollout:
         """A right match of each question, uint64 ``[groups]``."""
         if self.script is None:
-            return demonstrated_text(self.shown, self.shown_tokens, seeds)
+            return demonstrated_text(self.shown, self.shown_tokens, seeds).to(self.device)
         return play(self.script, self.shown, self.shown_tokens, seeds, self.generator)
 
     def part(self, rollout: Rollout) -> Part:

@@ -20,7 +20,7 @@ import torch
 
 from learning import drawing
 from learning.figures import FigureArgs, write_rows
-from learning.text_figures import CONTROL, QUESTIONS, SEEDS, EntropyRun, claim, train_curves
+from learning.text_figures import CONTROL, QUESTIONS, SEEDS, EntropyRun, claim, read_curves, score, train_curves
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.losses import entropy, loss_mask
@@ -105,7 +105,7 @@ ARMS = {
     ("opd", PAPER): distil("top_k", top_p=0.9, mask_special="yes"),
     ("opd", CONTROL): Arm("opd", ""),
     ("srft", SRFT): Arm("srft", "srft"),
-    ("srft", GRPO): Arm("srft", "grpo", {"passes": 1}),
+    ("srft", GRPO): Arm("srft", "grpo", {"passes": 1, "reward": "exact_match"}),
     ("srft", SFT): Arm("srft", "srft", {"schedule": "sft"}),
     ("srft", SFT_GRPO): Arm("srft", "srft", {"schedule": "sft_then_grpo"}),
     ("srft", UNWEIGHTED): Arm("srft", "srft", {"weights": "off"}),
@@ -202,8 +202,14 @@ def text_distil(args: FigureArgs) -> None:
         ]
         write_rows(args.figures / f"{table}.csv", rows)
         draw_distil(table, args.figures)
+    write_results(args.figures)
+
+
+def write_results(folder: Path) -> None:
+    """Writes and prints what is claimed, from the tables of `PICTURED`."""
+    curves = read_curves(folder, PICTURED, "place")
     results = [*claims_of_distillation(column_of(curves, "opd")), *claims_of_srft(curves)]
-    write_rows(args.figures / "text_distil.csv", results)
+    write_rows(folder / "text_distil.csv", results)
     for row in results:
         print(row)
 
@@ -243,7 +249,7 @@ def scores(column: Column, names: Sequence[str]) -> list[dict[str, Any]]:
     """Final exact match of methods at all temperatures, and before."""
     words = ("sampled", "temperature_0.5", "greedy")
     first = [claim(f"base, {word}", column(names[0], word, at=0)) for word in words]
-    return first + [claim(f"{name}, final, {word}", column(name, word)) for name in names for word in words]
+    return first + [score(f"{name}, final, {word}", column(name, word)) for name in names for word in words]
 
 
 def claims_of_distillation(column: Column) -> list[dict[str, Any]]:

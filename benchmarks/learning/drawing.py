@@ -78,6 +78,7 @@ STYLES: dict[str, Style] = {
     "CriticSearch, exact labels": Style(BLUE, SOLID, "^"),
     "pi-Play, path": Style(VERMILLION, LONG, "D"),
     "GRPO, passages in the loss": Style(GREEN, DASH_DOT, "P"),
+    "GRPO, turn rewards": Style(GREEN, SHORT, "v"),
     "CriticSearch, model": Style(PURPLE, LONG, "s"),
     "CriticSearch, 20 % wrong": Style(ORANGE, DOTTED, "D"),
     "pi-Play, dot": Style(SKY, SOLID, "s"),

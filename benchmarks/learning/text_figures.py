@@ -3,7 +3,8 @@
 Every run starts from bundled base weights (`palaestra_baselines.common.lm.base`) and plays the same number of matches
 an iteration. Exact match is that of 512 questions that no training asks, sampled, after every iteration; at temperature
 0.5 and greedy before the first and after the last one. Runs of one seed learn from the same questions, so methods are
-compared seed by seed. ``entropy alone`` is the control: the entropy of the policy is minimised, without any reward.
+compared seed by seed, and GRPO is what all are compared with. Two controls: ``entropy alone`` minimises the entropy of
+the policy without any reward, and ``GRPO, turn rewards`` knows what the exact labels of CriticSearch say.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import concurrent.futures
 import importlib
 import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,6 @@ from learning.figures import FigureArgs, bootstrap_interval, verdicts, write_row
 from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import RECIPES, load_base
-from palaestra_baselines.common.lm.examination import examine
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     EVALUATION_SEED,
@@ -87,17 +87,16 @@ PLACES = {
     "shortcut": Place("shortcut", 16, 30, turns=3.0, measured=FEW),
     "early": Place("early", 8, 20, learning_rate=1.5e-3, measured=FEW),
     "noisy": Place("noisy", 8, 20),
-    "examiner": Place("noisy", 8, 36, measured=(*FEW, 36)),
 }
-GRPO, CONTROL, UNMASKED = "GRPO", "entropy alone", "GRPO, passages in the loss"
+GRPO, CONTROL, UNMASKED, TURNS = "GRPO", "entropy alone", "GRPO, passages in the loss", "GRPO, turn rewards"
 PATH, DOT = "pi-Play, path", "pi-Play, dot"
 EXACT, MODEL, WRONG = "CriticSearch, exact labels", "CriticSearch, model", "CriticSearch, 20 % wrong"
 TOLD = ("pi-Play, partial", "pi-Play, answer", "pi-Play, none")
-ASKED, ASKING = "environment's questions", "examiner's questions"
 EVERYWHERE = ("shortcut", "early", "noisy")
 ARMS = {
     GRPO: Arm("grpo", EVERYWHERE),
     CONTROL: Arm("", EVERYWHERE),
+    TURNS: Arm("grpo", EVERYWHERE, {"reward": "return", "options": ("turn_reward=0.25",)}),
     EXACT: Arm("critic_search", EVERYWHERE, {"critic": "exact"}),
     PATH: Arm("pi_play", EVERYWHERE),
     UNMASKED: Arm("grpo", ("shortcut",), {"mask_retrieved": "no"}),
@@ -105,20 +104,15 @@ ARMS = {
     WRONG: Arm("critic_search", ("noisy",), {"critic": "noisy:0.2"}),
     DOT: Arm("pi_play", ("early", "noisy"), {"privileged": "dot"}),
     **{name: Arm("pi_play", ("early",), {"privileged": name.removeprefix("pi-Play, ")}) for name in TOLD},
-    ASKED: Arm("pi_play", ("examiner",)),
-    ASKING: Arm("pi_play", ("examiner",), {"questions_by": "examiner", "examiner_iterations": 50}),
 }
 
 
 PICTURED = {
     "text_methods": (EVERYWHERE, (GRPO, CONTROL, EXACT, PATH, UNMASKED)),
-    "text_critics": (("noisy",), (GRPO, EXACT, MODEL, WRONG)),
-    "text_privileged": (("early",), (GRPO, PATH, *TOLD, DOT)),
+    "text_critics": (EVERYWHERE, (GRPO, TURNS, EXACT, MODEL, WRONG)),
+    "text_privileged": (("early", "noisy"), (GRPO, PATH, *TOLD, DOT)),
 }
 """Bases and methods of each picture."""
-ASKED_ABOUT = ("accepted", "fair", "hops")
-EXAMINED = 8
-"""Times that an examiner asks in every group when it is measured."""
 Curves = Mapping[tuple[str, str], Sequence[Sequence[Mapping[str, float]]]]
 """Curves by place and method, then by seed."""
 
@@ -148,7 +142,7 @@ def start(place: str, name: str, seed: int) -> grpo.Run:
         learning_rate=setting.learning_rate,
         total_steps=int(setting.iterations * matches * setting.turns),
         questions=1,
-        **arm.arguments,
+        **{"reward": "exact_match", **arm.arguments},
     )
     args.check()
     return (module.Run if arm.module else EntropyRun)(args)
@@ -164,29 +158,14 @@ def train(log: Path, place: str, name: str, seed: int) -> None:
             run.iterate()
         if setting.measured and iteration not in setting.measured:
             continue
-        row = {"iteration": iteration, "cpu_s": run.cpu_s, **dict.fromkeys((*TEMPERATURES, *ASKED_ABOUT), np.nan)}
+        row = {"iteration": iteration, "cpu_s": run.cpu_s, **dict.fromkeys(TEMPERATURES, np.nan)}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)
         else:
             row["sampled"] = measure_exact_match(run.model, *questions, temperature=1.0)
-        if name == ASKING:
-            row |= measure_examiner(run)
         rows.append({**row, "critic_accuracy": run.seen.get("critic_accuracy", np.nan) if iteration else np.nan})
     log.parent.mkdir(parents=True, exist_ok=True)
     write_rows(log, rows)
-
-
-def measure_examiner(run: Any) -> dict[str, float]:
-    """Shares of the questions of an examiner that were accepted and that some students answered, and their facts."""
-    group, generator, sums = run.args.group, torch.Generator().manual_seed(0), np.zeros(3)
-    for number in range(EXAMINED):
-        seeds = np.arange(run.args.groups, dtype=np.uint64) + np.uint64(EVALUATION_SEED + number * run.args.groups)
-        played = examine(run.examiner, run.model, run.batch, seeds, generator)
-        accepted, fair = played.examiner.exact_match, (played.right > 0) & (played.right < group)
-        sums += [float(accepted.sum()), float(fair.sum()), float(played.hops.sum())]
-    count = EXAMINED * run.args.groups
-    shares = (sums[0] / count, sums[1] / count, sums[2] / max(sums[0], 1.0))
-    return dict(zip(ASKED_ABOUT, map(float, shares), strict=True))
 
 
 def log_of(runs: Path, place: str, name: str, seed: int) -> Path:
@@ -256,8 +235,7 @@ def text_bases(args: FigureArgs) -> None:
 def text_learning(args: FigureArgs) -> None:
     """Exact match of all methods over iterations, and what is claimed of them."""
     curves = train_missing(args)
-    tables = {**PICTURED, "text_examiner": (("examiner",), (ASKED, ASKING))}
-    for table, (places, names) in tables.items():
+    for table, (places, names) in PICTURED.items():
         rows = [
             {"base": place, "method": name, "seed": seed, **{k: "" if v != v else v for k, v in row.items()}}
             for place in places
@@ -266,10 +244,27 @@ def text_learning(args: FigureArgs) -> None:
             for row in run
         ]
         write_rows(args.figures / f"{table}.csv", rows)
-    for name in PICTURED:
-        draw_learning(name, args.figures)
-    results = claims(curves)
-    write_rows(args.figures / "text_results.csv", results)
+        draw_learning(table, args.figures)
+    write_results(args.figures)
+
+
+def read_curves(folder: Path, tables: Iterable[str], place: str = "base") -> Curves:
+    """The curves of tables in a folder; ``place`` is the column of places."""
+    runs = dict[tuple[str, str], dict[str, list[dict[str, float]]]]()
+    for table in tables:
+        found = dict[tuple[str, str, str], list[dict[str, float]]]()
+        for row in drawing.read_table(folder / f"{table}.csv"):
+            key = row.pop(place), row.pop("method"), row.pop("seed")
+            found.setdefault(key, []).append({name: float(value or "nan") for name, value in row.items()})
+        for (where, method, seed), run in found.items():
+            runs.setdefault((where, method), {})[seed] = run
+    return {key: list(by_seed.values()) for key, by_seed in runs.items()}
+
+
+def write_results(folder: Path) -> None:
+    """Writes and prints what is claimed, from the tables of `PICTURED`."""
+    results = claims(read_curves(folder, PICTURED))
+    write_rows(folder / "text_results.csv", results)
     for row in results:
         print(row)
 
@@ -279,7 +274,7 @@ def draw_learning(name: str, folder: Path) -> None:
     table, (places, _) = folder / f"{name}.csv", PICTURED[name]
     rows = drawing.read_table(table)
     panels = list[drawing.Panel]()
-    for place in places:
+    for place in (place for place in places if any(row["base"] == place for row in rows)):
         runs = drawing.group_runs([row for row in rows if row["base"] == place], "method")
         shown = {title: drawing.curve_over_seeds(made, "sampled", "iteration") for title, made in runs.items()}
         title = f"{RECIPES[place].env_id.removeprefix('palaestra/').removesuffix('-v0')}, base {place}"
@@ -312,7 +307,13 @@ def claim(what: str, values: np.ndarray, least: float | None = None, above: floa
     mean, low, high = bootstrap_interval(values)
     asked = [(f"at least {least:g}", mean >= least)] if least is not None else []
     asked += [(f"interval above {above:g}", low > above)] if above is not None else []
-    return {"claim": what, "mean": mean, "low": low, "high": high, "verdict": verdicts(asked).strip()}
+    spread = {"lowest": float(values.min()), "seeds": len(values), "failed": ""}
+    return {"claim": what, "mean": mean, "low": low, "high": high, **spread, "verdict": verdicts(asked).strip()}
+
+
+def score(what: str, values: np.ndarray) -> dict[str, Any]:
+    """A row of final exact match, with the number of seeds that failed: those below `WANTED`."""
+    return {**claim(what, values), "failed": int(np.sum(values < WANTED))}
 
 
 def claims(curves: Curves) -> list[dict[str, Any]]:
@@ -323,51 +324,42 @@ def claims(curves: Curves) -> list[dict[str, Any]]:
         runs = curves[place, name]
         return np.array([(run[-1] if at < 0 else by_iteration(run)[at])[what] for run in runs])
 
-    def sooner(name: str) -> np.ndarray:
-        needed = (np.array([iterations_to(run) for run in curves["noisy", arm]]) for arm in (GRPO, name))
+    def ahead(place: str, name: str, other: str = GRPO, at: int = -1) -> np.ndarray:
+        """How far a method is ahead of another one."""
+        return column(place, name, at=at) - column(place, other, at=at)
+
+    def sooner(place: str, name: str) -> np.ndarray:
+        """How many times as many iterations GRPO needs."""
+        needed = (np.array([iterations_to(run) for run in curves[place, arm]]) for arm in (GRPO, name))
         return np.divide(*needed)
 
+    others = [(place, name) for name in ARMS if name != GRPO for place in EVERYWHERE if (place, name) in curves]
     learnt = (column("shortcut", GRPO) >= 0.8) & (column("shortcut", GRPO, "greedy") >= 0.9)
     accuracy = np.array([np.mean([row["critic_accuracy"] for row in run[1:]]) for run in curves["noisy", MODEL]])
-    reached = f"iterations to {WANTED:g}, {GRPO} over"
+    bars = {("noisy", EXACT): (1.0, 1.0), ("noisy", PATH): (1.5, 1.0)}
     rows = [
         claim("GRPO, shortcut: seeds of 8 with sampled >= 0.8 and greedy >= 0.9", np.full(1, 8 * learnt.mean()), 7),
-        *(claim(f"GRPO, shortcut, final, {name}", column("shortcut", GRPO, name)) for name in TEMPERATURES),
         claim("GRPO, shortcut, CPU seconds", column("shortcut", GRPO, "cpu_s")),
-        claim(f"{UNMASKED} - masked, shortcut, final", column("shortcut", UNMASKED) - column("shortcut", GRPO)),
-        claim(f"{reached} {EXACT}, noisy", sooner(EXACT), 1.0, 1.0),
-        *(claim(f"{reached} {name}, noisy", sooner(name)) for name in (MODEL, WRONG, DOT)),
-        claim(f"{reached} {PATH}, noisy", sooner(PATH), 1.5, 1.0),
         claim(f"{MODEL}: share of right labels in learning, noisy", accuracy, 0.9),
-        *(
-            claim(f"{name} - {EXACT}, noisy, final", column("noisy", name) - column("noisy", EXACT))
-            for name in (MODEL, WRONG)
-        ),
-        *(
-            claim(f"{EXACT} - {GRPO}, {place}, final", column(place, EXACT) - column(place, GRPO))
-            for place in ("shortcut", "early")
-        ),
     ]
+    for place, name in [*((place, GRPO) for place in EVERYWHERE), *others]:
+        rows += [score(f"{name}, {place}, final, {word}", column(place, name, word)) for word in TEMPERATURES]
+    for place, name in others:
+        if name != CONTROL:
+            said = f"iterations to {WANTED:g}, {GRPO} over {name}, {place}"
+            rows.append(claim(said, sooner(place, name), *bars.get((place, name), ())))
+        rows += [
+            claim(f"{name} - {GRPO}, {place}, {when}", ahead(place, name, at=at))
+            for when, at in (("iteration 5", 5), ("iteration 10", 10), ("final", -1))
+        ]
+    for place in (place for place, name in others if name == TURNS):
+        rows += [
+            claim(f"{EXACT} - {TURNS}, {place}, {when}", ahead(place, EXACT, TURNS, at))
+            for when, at in (("iteration 5", 5), ("iteration 10", 10), ("final", -1))
+        ]
     for name in (DOT, *TOLD):
-        ahead = column("early", PATH, at=5) - column("early", name, at=5)
         asked = (0.05, 0.0) if name == DOT else ()
-        rows.append(claim(f"{PATH} - {name}, early, iteration 5", ahead, *asked))
+        rows.append(claim(f"{PATH} - {name}, early, iteration 5", ahead("early", PATH, name, 5), *asked))
     for place in ("early", "shortcut"):
-        for name in (GRPO, EXACT, PATH):
-            for temperature in TEMPERATURES:
-                ahead = column(place, name, temperature) - column(place, CONTROL, temperature)
-                asked = (None, 0.0) if temperature == "sampled" else ()
-                rows.append(claim(f"{name} - {CONTROL}, {place}, final, {temperature}", ahead, *asked))
-    asked = {"start": 0, "after the examiner's first round": 1, "end": -1}
-    fair = {when: column("examiner", ASKING, "fair", at) for when, at in asked.items()}
-    rows += [
-        claim(f"{ASKING}, {what}, {when}", column("examiner", ASKING, what, at))
-        for what in ASKED_ABOUT
-        for when, at in asked.items()
-    ]
-    for when in list(asked)[1:]:
-        rises = np.full(1, np.sum(fair[when] > fair["start"]), np.float64)
-        rows.append(claim(f"{ASKING}: seeds in which more have 0 < k < n than at the start, {when}", rises, 6))
-    ahead = column("examiner", ASKING) - column("examiner", ASKED)
-    rows.append(claim(f"{ASKING} - {ASKED}, SearchQA-3Hop, final", ahead, -0.03))
+        rows.append(claim(f"{GRPO} - {CONTROL}, {place}, final", ahead(place, GRPO, CONTROL), above=0.0))
     return rows

@@ -203,7 +203,7 @@ def test_two_models_play_each_other_and_equal_conversations_of_two_matches_are_t
 
 
 def test_agents_of_several_roles_and_of_shared_observations_read_what_the_environment_shows(serve: Serve):
-    for id in ("palaestra/Concert-v0", "palaestra/ConcertDuel-v0", "palaestra/Examiner-v1"):
+    for id in ("palaestra/Concert-v0", "palaestra/ConcertDuel-v0"):
         stub = serve(lambda _: said("nothing to say"))
         game, _ = make_game(id, form="text")
         players = dict.fromkeys(game.teams, f"openai:{stub.url}#tiny")

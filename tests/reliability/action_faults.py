@@ -18,7 +18,6 @@ from palaestra.core.run.simulation import Simulation
 from palaestra.games.mathtext.math_codec import MathCodec
 from palaestra.games.mathtext.math_language import CLOSE, MINUS
 from palaestra.games.pursuit.codec import GraphCodec
-from palaestra.games.search.examiner_codec import ExaminerCodec
 from palaestra.games.search.turn_codec import TurnCodec
 
 # -- what an action says -----------------------------------------------------------------------------------------------
@@ -68,7 +67,7 @@ def _() -> Iterator[Patch]:
     yield MathCodec, "info", info
 
 
-@suite("Examiner")
+@suite("SearchQA")
 def _() -> Iterator[Patch]:
     """codec action: the turns of many matches at once lose their last word."""
     honest = TurnCodec.decode_many
@@ -83,18 +82,18 @@ def _() -> Iterator[Patch]:
     yield TurnCodec, "decode_many", decode_many
 
 
-@suite("Examiner")
+@suite("SearchQA")
 def _() -> Iterator[Patch]:
-    """codec action: the first two words of the student's turns change places."""
-    honest = ExaminerCodec.decode
+    """codec action: the first two words of a turn change places."""
+    honest = TurnCodec.decode
 
     def decode(codec: Any, view: Any, action: str) -> np.ndarray:
         said = honest(codec, view, action)
-        if view.role.name == "student" and said[2]:
+        if said[2]:
             said[1], said[2] = said[2], said[1]
         return said
 
-    yield ExaminerCodec, "decode", decode
+    yield TurnCodec, "decode", decode
 
 
 @suite("Hunt")
@@ -168,7 +167,7 @@ def _() -> Iterator[Patch]:
     yield AgentIO, "tell", tell
 
 
-@suite("Examiner")
+@suite("SearchQA")
 def _() -> Iterator[Patch]:
     """one turn old: what a codec tells of many matches that go on."""
     honest = AgentIO.tell_lanes
@@ -195,7 +194,7 @@ def _() -> Iterator[Patch]:
     yield MathCodec, "info", lambda codec, view: _late(codec, honest(codec, view))
 
 
-@suite("Examiner")
+@suite("SearchQA")
 def _() -> Iterator[Patch]:
     """one turn old: a VectorEnv shows the texts of the turn before."""
     honest = AgentIO.observe

@@ -72,7 +72,6 @@ BESIDE: dict[str, dict[str, Any]] = {
     "palaestra.games.search.search_qa:game": {"world": "example"},
     "palaestra.games.ucav.pursuit:game": {"commands": "macro"},
     "palaestra.games.ucav.dogfight:game": {"commands": "macro"},
-    "palaestra.games.search.examiner:game": {"form": "text"},
     "palaestra.games.mathtext.math_text:game": {"form": "text"},
 }
 """Keywords of ours that others depend on."""

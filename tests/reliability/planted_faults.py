@@ -50,13 +50,18 @@ SOURCES = {
     "Pong": SUITE / "teams" / "pong.py",
     "Couriers": TESTS / "games" / "size_game.py",
     "MathText": SUITE / "mathtext" / "math_text.py",
-    "Examiner": SUITE / "search" / "examiner.py",
+    "SearchQA": SUITE / "search" / "search_qa.py",
     "Hunt": SUITE / "pursuit" / "graph_pursuit.py",
     "Flight": SUITE / "ucav" / "pursuit.py",
     "Robot": SUITE / "robots" / "ma.py",
 }
-KEYWORDS = {"Raid": {"observation": "dict"}, "Orchard": {"observation": "dict"}, "MathText": {"task": "algebra"}}
-AS_THEY_ARE = ("MathText", "Examiner", "Hunt", "Flight", "Robot")
+KEYWORDS = {
+    "Raid": {"observation": "dict"},
+    "Orchard": {"observation": "dict"},
+    "MathText": {"task": "algebra"},
+    "SearchQA": {"form": "text"},
+}
+AS_THEY_ARE = ("MathText", "SearchQA", "Hunt", "Flight", "Robot")
 """Games that are not copied where nothing in them changes: their kernels may be in the cache."""
 LEVELS: tuple[Level, ...] = ("fast", "full")
 ANOTHER_PROCESS = "another_process_plays_the_same"

@@ -45,7 +45,7 @@ def test_wrong_keywords_are_refused(keywords: dict[str, Any], words: str) -> Non
         game(**keywords)
 
 
-@pytest.mark.parametrize("id", ["SearchQA-2Hop-v1", "SearchQA-Noisy-v1", "Examiner-v1", "MathText-Arith-v1"])
+@pytest.mark.parametrize("id", ["SearchQA-2Hop-v1", "SearchQA-Noisy-v1", "MathText-Arith-v1"])
 def test_rows_of_two_worlds_can_be_mixed(id: str):
     """A table of the questions of both has None where the rows of one have no value, whatever the keyword."""
     game, _ = registry.make_game(f"palaestra/{id}", form="text")

@@ -39,7 +39,7 @@ def save_checkpoint(path: Path, state: dict[str, Any], *, previous: Path | None 
     Args:
         path: The file, ``.safetensors``.
         state: Dicts and lists, nested to any depth, of arrays, torch tensors, numbers, texts, truth values and None.
-            Keys are texts or whole numbers. A tuple comes back as a list.
+            bfloat16 is kept as float32. Keys are texts or whole numbers. A tuple comes back as a list.
         previous: Name that the file which is there now gets, once the new one is on the disk.
 
     Raises:
@@ -141,6 +141,8 @@ def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, list | tuple):
         return {"list": [packed(entry, arrays) for entry in value]}
     is_tensor = hasattr(value, "detach")
+    if is_tensor and str(value.dtype) == "torch.bfloat16":  # which numpy has not; float32 holds the same numbers
+        value = value.float()
     array = value.detach().cpu().numpy() if is_tensor else value
     if not isinstance(array, np.ndarray) or array.dtype.names or array.dtype.hasobject:
         raise TypeError(f"a checkpoint holds arrays, numbers and texts, not {type(value).__name__}")

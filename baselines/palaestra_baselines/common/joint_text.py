@@ -31,6 +31,7 @@ from torch import nn
 
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.files import FileError
+from palaestra.core.files.model_loading import token_ids
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import AgentView
 from palaestra.games.concert.order_reader import OPENED
@@ -206,7 +207,7 @@ class TextPolicy(nn.Module):
     def _prompts(self, view: View) -> list[list[int]]:
         """Tokens of the prompts; none where there is no choice."""
         texts: Any = view.texts
-        return [[k + 1 for k in ids] for ids in self.turns.numbers_of([t or "" for t in texts[:, 0]], special=True)]
+        return [[k + 1 for k in token_ids(self.turns.tokenizer, text or "")] for text in texts[:, 0]]
 
     def _orders(self, view: View, row: int, slot: int) -> list[list[int]]:
         """Tokens of the orders of a list."""
@@ -214,7 +215,7 @@ class TextPolicy(nn.Module):
         orders = texts[row, 1 + slot]
         for text in orders:
             if text not in self._lines:
-                self._lines[text] = [k + 1 for k in self.turns.numbers_of([f"{text}\n"])[0]]
+                self._lines[text] = [k + 1 for k in token_ids(self.turns.tokenizer, f"{text}\n", special=False)]
         return [self._lines[text] for text in orders]
 
     def _sums(self, trees: Sequence[Tree], count: int) -> torch.Tensor:

@@ -142,7 +142,7 @@ def test_every_pass_is_a_gradient_step(base: TinyModel, rollout: Rollout):
 def test_an_iteration_compares_the_matches_of_one_question(monkeypatch: pytest.MonkeyPatch):
     run, seen = grpo.Run(grpo.Args(**{**SMALL, "groups": 3, "questions": 1})), list[Any]()
     rewards = torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    played = lambda *given: dataclasses.replace(play(*given), exact_match=rewards)  # noqa: E731
+    played = lambda *given: dataclasses.replace(play(*given), returns=rewards)  # noqa: E731
     monkeypatch.setattr(run, "player", played)
     monkeypatch.setattr(grpo, "update", lambda *given: seen.extend(given))
     run.iterate()
@@ -157,7 +157,7 @@ def test_an_iteration_compares_the_matches_of_one_question(monkeypatch: pytest.M
 def test_kl_holds_the_policy_at_its_base_and_entropy_spreads_it(base: TinyModel, rollout: Rollout):
     arguments: dict[str, Any] = {"passes": 4, "clip": 1e9, "learning_rate": 2e-3}
     free, held = (learn(base, rollout, kl=kl, **arguments)[1] * loss_mask(rollout) for kl in (0.0, 1.0))
-    assert held.square().sum() < free.square().sum()
+    assert held.square().sum() < 0.5 * free.square().sum()
     mask = loss_mask(rollout)
 
     def entropy(model: TinyModel) -> float:
@@ -170,7 +170,66 @@ def test_kl_holds_the_policy_at_its_base_and_entropy_spreads_it(base: TinyModel,
     assert sharpened < entropy(base) < spread
 
 
+# -- rewards -----------------------------------------------------------------------------------------------------------
+
+
+def weights_after_an_iteration(**arguments: Any) -> list[torch.Tensor]:
+    run = grpo.Run(grpo.Args(**{**SMALL, "base": "noisy", "questions": 1, **arguments}))
+    run.iterate()
+    return [weight.detach() for weight in run.model.parameters()]
+
+
+def test_rewards_of_turns_are_learnt_unless_answers_alone_count():
+    paid = {"options": ("turn_reward=1.0",)}
+    found = {
+        (reward, bool(more)): weights_after_an_iteration(reward=reward, **more)
+        for reward in ("return", "exact_match")
+        for more in (paid, {})
+    }
+    plain = found.pop(("return", False))
+    equal = {key: all(map(torch.equal, plain, weights)) for key, weights in found.items()}
+    assert equal == {("return", True): False, ("exact_match", True): True, ("exact_match", False): True}
+
+
+def test_a_return_is_the_sum_of_all_rewards_of_a_match():
+    prices = {"turn_reward": 0.25, "malformed_cost": 0.125}
+    sim, tokens = make_batch(TWO_HOPS, 64, **prices)
+    generator = torch.Generator().manual_seed(0)
+    rollout = play(load_base("noisy"), sim, tokens, np.arange(64, dtype=np.uint64), generator, temperature=1.5)
+    found, malformed = sim.info["hops_found"], sim.info["malformed"]
+    wanted = rollout.exact_match.numpy() + 0.25 * found - 0.125 * malformed
+    np.testing.assert_allclose(rollout.returns.numpy(), wanted)
+    assert found.max() == 2
+    assert malformed.max() > 1
+
+
+def test_a_function_of_the_users_gives_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    lines = ["def short(rollout, info):", "    return info['exact_match'] - 0.1 * rollout.turns.numpy()"]
+    lines += ["def one(rollout, info):", "    return [1.0]"]
+    (tmp_path / "rewards_of_mine.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    run = grpo.Run(grpo.Args(**{**SMALL, "questions": 1}, reward="rewards_of_mine:short"))
+    rollout = play(run.model, run.sim, run.tokens, np.arange(8, dtype=np.uint64), run.generator)
+    torch.testing.assert_close(run.rewards(rollout), rollout.exact_match - 0.1 * rollout.turns)
+    run.reward = grpo.reward_function("rewards_of_mine:one")
+    with pytest.raises(ValueError, match="give one for each of 8 matches"):
+        run.rewards(rollout)
+    for name in ("f1", "rewards_of_mine:none", "no_such_module:f"):
+        with pytest.raises(ValueError, match=f"--reward {name}: give return, exact_match, or module:function"):
+            grpo.Args(reward=name).check()
+
+
 # -- the run -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_with_kl_keeps_its_base_as_it_was():
+    run = grpo.Run(grpo.Args(**{**SMALL, "questions": 1}, kl=0.5))
+    assert run.reference is not None
+    run.reward = lambda rollout, info: torch.arange(8.0)
+    run.iterate()
+    assert difference(run.reference, load_base("shortcut")) == 0.0
+    assert difference(run.model, run.reference) > 0.0
+    assert not any(weight.requires_grad for weight in run.reference.parameters())
 
 
 def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path: Path):
@@ -272,9 +331,9 @@ def test_the_command_writes_a_base(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.learning
-@pytest.mark.parametrize("seed", range(7))
-def test_grpo_mends_the_shortcut(seed: int, tmp_path: Path):
-    report = grpo.train(grpo.Args(seed=seed, quiet=True, directory=tmp_path, total_steps=12_000, evaluations=1))
-    assert report.cpu_s < 60.0
-    assert report.log[-1]["sampled"] >= 0.8
-    assert report.log[-1]["greedy"] >= 0.9
+def test_grpo_mends_the_shortcut_in_seven_of_eight_seeds(tmp_path: Path):
+    args: dict[str, Any] = {"quiet": True, "directory": tmp_path, "total_steps": 12_000, "evaluations": 1}
+    reports = [grpo.train(grpo.Args(seed=seed, **args)) for seed in range(8)]
+    assert max(report.cpu_s for report in reports) < 60.0
+    mended = [report.log[-1]["sampled"] >= 0.8 and report.log[-1]["greedy"] >= 0.9 for report in reports]
+    assert sum(mended) >= 7, mended

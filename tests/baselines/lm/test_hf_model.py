@@ -23,10 +23,8 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra.games.search.turn_codec import parse
-from palaestra.games.search.turn_codec import words_of as text_of
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
 from palaestra_baselines.common.lm.critic import ASKED
-from palaestra_baselines.common.lm.examination import examine, make_examination, make_text_examination
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, check_same_tokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, reverse_kl
 from palaestra_baselines.common.lm.name_tokens import CONTEXT, PAD
@@ -36,7 +34,7 @@ from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
 ID = "palaestra/SearchQA-2Hop-v1"
-TAGS = ["<search>", "</search>", "<answer>", "</answer>", "<question>", "</question>"]
+TAGS = ["<search>", "</search>", "<answer>", "</answer>"]
 LANES, GROUP, TURN_TOKENS = 6, 3, 12
 FEW: dict[str, Any] = {
     "groups": 2,
@@ -150,7 +148,7 @@ def test_a_tiny_llama_plays_text_and_its_sampled_ids_are_kept(folder: Path):
             said = (rollout.ids[lane][rollout.turn[lane] == number] - 1).tolist()
             text = tokens.tokenizer.decode(said)
             is_over = len(said) == TURN_TOKENS or said[-1] == tokens.tokenizer.eos_token_id
-            assert is_over or text.endswith(("</search>", "</answer>", "</judge>", "</question>")), text
+            assert is_over or text.endswith(("</search>", "</answer>", "</judge>")), text
             assert parse(text, ("search", "answer"))[0] in ("none", "search", "answer")
         passages = (rollout.ids[lane][rollout.retrieved[lane]] - 1).tolist()
         assert "<information>" in tokens.tokenizer.decode(passages) or "said nothing" in tokens.tokenizer.decode(
@@ -393,89 +391,6 @@ def test_pi_play_trains_a_model_and_resumes(folder: Path, tmp_path: Path):
     assert report.updates >= 4
     before, after = HFModel(folder).state_dict(), HFModel(report.weights).state_dict()
     assert max((before[name] - after[name]).abs().max().item() for name in before) > 1e-4
-
-
-@pytest.mark.peers
-def test_an_examiner_that_asks_nothing_valid_ends_the_training_with_the_reason(folder: Path, tmp_path: Path):
-    words: dict[str, Any] = {**SMALL, "questions_by": "examiner", "examiner_iterations": 1, "directory": tmp_path}
-    run = pi_play.Run(pi_play.Args(**words, model=str(folder)))
-    assert run.sim.origin is not None
-    assert run.sim.origin[1]["prompt"] == "plain"  # what the student reads is what evaluations show
-    run.iterate()
-    assert (run.rounds, run.refused, run.steps, run.seen["accepted"]) == (1, 1, 0, 0.0)
-    again = pi_play.Run(pi_play.Args(**words, model=str(folder)))
-    again.restore(run.state())
-    assert all(torch.equal(a, b) for a, b in zip(run.examiner.parameters(), again.examiner.parameters(), strict=True))
-    with pytest.raises(ValueError, match="all 20 questions of the last 10 iterations were refused"):
-        pi_play.train(pi_play.Args(**words, model=str(folder)))
-
-
-class Recited:
-    """Writes planned turns as text; between them it waits until it has read passages."""
-
-    def __init__(self, turns: list[list[str]], tokenizer: Any) -> None:
-        self.turns, self.tokenizer = [list(map(tokenizer.encode, lane)) for lane in turns], tokenizer
-
-    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
-        self.left = [list(lane[0]) if lane else [] for lane in self.turns]
-        self.turn, self.read = [0] * len(prompts), [list[int]() for _ in range(len(prompts))]
-        self.force(prompts[:, :0])
-
-    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.tensor([left[0] + 1 if left else 1 for left in self.left]), torch.zeros(len(self.left))
-
-    def force(self, ids: torch.Tensor) -> None:
-        for lane, row in enumerate(ids.tolist()):
-            for token in row:
-                self.hear(lane, token)
-
-    def hear(self, lane: int, token: int) -> None:
-        if token == PAD:
-            return
-        if self.left[lane]:
-            assert self.left[lane].pop(0) == token - 1
-            return
-        self.read[lane].append(token - 1)
-        if self.tokenizer.decode(self.read[lane]).endswith("</information>\n\n"):
-            self.turn[lane], self.read[lane] = self.turn[lane] + 1, []
-            self.left[lane] = list(self.turns[lane][self.turn[lane]])
-
-
-@pytest.mark.peers
-def test_examiner_and_students_speak_text_each_at_its_own_pace(folder: Path):
-    seeds, students = np.arange(4, dtype=np.uint64), 2
-    script = make_examination(len(seeds), {"examiner": "oracle", "student": "oracle"}).sim
-    script.reset(seed=seeds)
-    plans: dict[str, list[list[str]]] = {"examiner": [[] for _ in seeds], "student": [[] for _ in seeds]}
-    verbs = {"examiner": ("search", "question"), "student": ("search", "answer")}
-    alive = np.ones(len(seeds), bool)
-    while alive.any():
-        asking = script.info["accepted"] == 0
-        script.step(lanes=alive)
-        actions: Any = script.actions
-        for lane in np.flatnonzero(alive):
-            role = "examiner" if asking[lane] else "student"
-            verb, *words = actions[role][lane, 0]
-            tag, text = verbs[role][verb - 1], text_of(script.game.captions, np.array(words))
-            plans[role][lane].append(f"<{tag}>{text}</{tag}>")
-        alive &= ~(script.terminated | script.truncated)
-    assert len({len(plan) for plan in plans["examiner"]}) > 1
-    tokenizer = words_of(folder)
-    answers = [[*plan] for plan in plans["student"] for _ in range(students)]
-    for plan in answers[1::students]:
-        plan[-1] = "<answer>nobody</answer>"
-    batch = make_text_examination(len(seeds) * students, str(folder), 128)
-    found = examine(Recited(plans["examiner"], tokenizer), Recited(answers, tokenizer), batch, seeds, torch.Generator())
-    assert found.examiner.exact_match.tolist() == [1.0] * len(seeds)
-    assert found.hops.tolist() == script.info["hops"].tolist()
-    assert found.right.tolist() == [1] * len(seeds)
-    assert found.students is not None
-    assert found.students.turns.tolist() == [len(plan) for plan in answers]
-    for rollout, told in ((found.examiner, plans["examiner"]), (found.students, answers)):
-        for lane, plan in enumerate(told):
-            for number, text in enumerate(plan):
-                said = rollout.ids[lane][rollout.turn[lane] == number] - 1
-                assert tokenizer.decode(said.tolist()) == text
 
 
 @pytest.mark.peers

@@ -136,7 +136,9 @@ def test_the_mask_leaves_out_what_was_read_and_paddings():
     ids = torch.tensor([[1, name, SEARCH, name, END, INFO, name, INFO_END, PAD]])
     turn = torch.tensor([[UNSAID, UNSAID, 0, 0, 0, UNSAID, UNSAID, UNSAID, UNSAID]])
     retrieved = torch.tensor([[False] * 5 + [True] * 3 + [False]])
-    rollout = Rollout(ids, turn, retrieved, torch.zeros(1, 9), torch.zeros(1), torch.ones(1), torch.zeros(1, 1))
+    rollout = Rollout(
+        ids, turn, retrieved, torch.zeros(1, 9), torch.zeros(1), torch.zeros(1), torch.ones(1), torch.zeros(1, 1)
+    )
 
     def columns(mask: torch.Tensor) -> list[int]:
         return mask[0].nonzero()[:, 0].tolist()

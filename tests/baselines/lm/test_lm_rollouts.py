@@ -20,7 +20,6 @@ from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, loss_mask
 from palaestra_baselines.common.lm.name_tokens import (
     ANSWER,
-    ASK,
     BOS,
     DOT,
     END,
@@ -32,6 +31,7 @@ from palaestra_baselines.common.lm.name_tokens import (
     SEARCH,
     TOLD,
     TURN,
+    UNUSED,
     VOCABULARY,
     NameTokens,
 )
@@ -115,7 +115,7 @@ def test_questions_and_passages_are_the_names_and_relations_of_their_texts(batch
         ([SEARCH, NAME, NAME + 1, NOUN, END], 1, 5),
         ([SEARCH, NAME, NOUN, NOUN + 1, NOUN + 2], 0, 0),  # no end
         ([NAME, NOUN, END, PAD, PAD], 0, 0),  # no verb
-        ([ASK, NOUN, NAME, END, PAD], 0, 0),  # the verb of an examiner
+        ([UNUSED, NOUN, NAME, END, PAD], 0, 0),  # no verb either
         ([SEARCH, SEARCH, NAME, END, PAD], 0, 0),
         ([ANSWER, INFO, NAME, END, PAD], 0, 0),
         ([ANSWER, END, PAD, PAD, PAD], 2, 0),  # the environment says that it says nothing
@@ -129,17 +129,6 @@ def test_a_turn_is_a_verb_names_and_relations_and_an_end(
     actions = tokens.actions(np.array([turn]), tokens.new_memory(1) + 150)
     assert actions[0, 0] == verb
     assert (actions[0, 1:] != 0).sum() == words
-
-
-def test_an_examiner_asks_over_four_facts_and_its_turns_are_read_back(batch: tuple[Simulation, NameTokens]):
-    tokens, seconds = NameTokens(batch[0].game, ASK), batch[1].new_memory(2) + 150
-    turns = np.array([[ASK, NOUN, NOUN + 1, NOUN, NOUN + 2, NAME, END], [SEARCH, NAME, NOUN, END, PAD, PAD, PAD]])
-    actions = tokens.actions(turns, seconds)
-    assert actions[:, 0].tolist() == [2, 1]
-    assert (actions[:, 1:] != 0).sum(1).tolist() == [6, 3]
-    np.testing.assert_array_equal(tokens.turns_of(actions), turns)
-    assert tokens.actions(turns[:, :5], seconds)[0, 0] == 0  # without its end
-    assert tokens.actions(np.array([[ANSWER, NAME, END, PAD, PAD]]), seconds)[0, 0] == 0
 
 
 def test_a_second_word_that_was_never_read_is_not_written(batch: tuple[Simulation, NameTokens]):

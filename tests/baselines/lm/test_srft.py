@@ -66,7 +66,7 @@ def part(seed: int, matches: int, right: list[float]) -> srft.Part:
     turn = mask.long() - 1
     logits = torch.randn((int(mask.sum()), 5), generator=generator, dtype=torch.float64).requires_grad_(True)
     zeros, ones = torch.zeros(ids.shape), torch.ones(matches)
-    rollout = Rollout(ids, turn, turn > 5, zeros, torch.tensor(right), ones, ones[:, None])
+    rollout = Rollout(ids, turn, turn > 5, zeros, torch.tensor(right), torch.tensor(right), ones, ones[:, None])
     made = srft.Part(rollout, mask, logits.log_softmax(-1))
     object.__setattr__(made, "logits", logits)
     return made

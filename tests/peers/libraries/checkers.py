@@ -111,7 +111,7 @@ def _(id: str) -> None:
     render_test(module_of(id).env)
 
 
-ENDS_EARLY = ("Drill-", "GraphPursuit", "SkirmishUnshaped-", "SearchQA-", "Examiner", "MathText-")
+ENDS_EARLY = ("Drill-", "GraphPursuit", "SkirmishUnshaped-", "SearchQA-", "MathText-")
 """Families in which a match may end before its horizon of four, agents come late, or move in turns."""
 
 

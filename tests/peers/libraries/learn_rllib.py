@@ -24,7 +24,7 @@ from palaestra import zoo
 from palaestra.adapters.rllib import MatchEnv, register
 from palaestra.registry import make_parallel
 
-TOKENS = ("palaestra/Examiner-v1", "palaestra/MathText-Arith-v1", "palaestra/MathText-Algebra-v0")
+TOKENS = ("palaestra/MathText-Arith-v1", "palaestra/MathText-Algebra-v0")
 """Whose observations are whole numbers, in a Box."""
 NO_NETWORK = {"No default encoder config": TEXTS, "must have the same dtype, but got Int and Float": TOKENS}
 TRACK, TAG = "palaestra:palaestra/UcavTrack-v3", "palaestra:palaestra/TeamTag-v0"

@@ -28,6 +28,7 @@ import torch
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
+from palaestra.core.files.model_loading import token_ids
 from palaestra.core.run.simulation import Simulation
 from palaestra_baselines.common.lm.base import RECIPES, load_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
@@ -116,17 +117,19 @@ def label_text_turns(critic: HFModel, rollout: Rollout, tokens: TextTokens) -> t
     Raises:
         ValueError: The environment does not tell its answers.
     """
-    answers = tokens.told("answers", "SearchQA")
-    asked = torch.from_numpy(padded(tokens.numbers_of(ASKED.format(right[0]) for right in answers)))
-    words = [torch.tensor(said).add(1).repeat(len(asked), 1) for said in tokens.numbers_of(["yes", "no"])]
-    labels, columns = torch.zeros_like(rollout.labels), torch.arange(rollout.ids.shape[1])
+    answers, device = tokens.told("answers", "SearchQA"), rollout.ids.device
+    said = (token_ids(tokens.tokenizer, word, special=False) for word in ("yes", "no"))
+    words = [torch.tensor(numbers).add(1).repeat(len(answers), 1).to(device) for numbers in said]
+    labels, columns = torch.zeros_like(rollout.labels), torch.arange(rollout.ids.shape[1], device=device)
     for turn in range(int(rollout.turns.max())):
         end = torch.where(rollout.turn == turn, columns, -1).amax(1, keepdim=True)
-        read = torch.cat([rollout.ids.where(columns <= end, PAD), asked], 1)
+        last = rollout.ids.gather(1, end.clamp(min=0))[:, 0].cpu().tolist()
+        asked = padded([tokens.reply(ASKED.format(right[0]), k) for right, k in zip(answers, last, strict=True)])
+        read = torch.cat([rollout.ids.where(columns <= end, PAD), torch.from_numpy(asked).to(device)], 1)
         scores = list[torch.Tensor]()
         for word in words:
             ids = torch.cat([read, word], 1)
-            at = (torch.arange(ids.shape[1]) >= read.shape[1]).expand_as(ids)
+            at = (torch.arange(ids.shape[1], device=device) >= read.shape[1]).expand_as(ids)
             scores.append(chosen(critic.log_probs(ids, at), ids, at).sum(1))
         labels[:, turn] = torch.where(scores[0] > scores[1], 1, -1).where(rollout.turns > turn, 0)
     return labels

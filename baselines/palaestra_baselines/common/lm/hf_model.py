@@ -5,22 +5,26 @@ Nothing is downloaded and no code of the folder is run (`palaestra.core.files.mo
 of the model's tokenizer plus 1, so that 0 is padding as everywhere in this package. Padding is masked, and positions do
 not count it. Sampled ids are kept: a turn is decoded to text for the environment, and never made of text again, since
 tokenizers do not always give back the ids that a text was decoded from.
+
+A tokenizer that has a chat template reads what the environment says as messages of the user, and turns are those of the
+assistant. Other tokenizers read the text as it is.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from palaestra.cli import one_line
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.files import FileError, escaped
-from palaestra.core.files.model_loading import load_causal_model, load_tokenizer, token_ids
+from palaestra.core.files.model_loading import load_causal_model, load_tokenizer, refusing, token_ids
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import AgentView
 from palaestra.games.search.turn_codec import TAGS
@@ -32,6 +36,9 @@ MODEL = "model"
 CLOSING_TAGS = tuple(closing for _, closing in TAGS.values())
 TAIL = 16
 """Tokens of the end of a turn that are searched for a closing tag."""
+SAID = "this-is-the-turn"
+"""Stands for a turn in a chat template, to find out what follows one."""
+Dtype = Literal["float32", "bfloat16"]
 
 
 class HFModel:
@@ -43,20 +50,25 @@ class HFModel:
             part in distributions and are never drawn.
     """
 
-    def __init__(self, folder: str | Path, size: int | None = None) -> None:
-        """Loads the weights in float32.
+    def __init__(
+        self, folder: str | Path, size: int | None = None, device: str = "cpu", dtype: Dtype = "float32"
+    ) -> None:
+        """Loads the weights.
 
         Args:
             folder: Of the model.
             size: See above.
+            device: Where they are and all is computed. Tokens and drawn numbers come from the CPU; `log_probs` and
+                `next_log_probs` stay on the device.
+            dtype: Of the weights; probabilities are float32.
 
         Raises:
             ImportError: transformers is not installed.
             FileError: There is no model in the folder, one of fewer outputs than tokens, or something is wrong with
                 it; names the file.
         """
-        self.network: Any = load_causal_model(folder)
-        self.size = size
+        self.network: Any = load_causal_model(folder, dtype).to(device)
+        self.size, self.device = size, torch.device(device)
         outputs = self.network.get_output_embeddings().weight.shape[0]
         if size is not None and size > outputs:
             raise FileError(f"{folder}: its tokenizer has numbers up to {size - 1}, the model {outputs} outputs")
@@ -83,23 +95,25 @@ class HFModel:
     @torch.no_grad()
     def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
         """Forgets all lanes and reads prompts int64 ``[B, P]``."""
-        self._ids, self._cache, self._last = prompts[:, :0], None, torch.zeros(len(prompts), 1)
+        self._ids, self._cache = prompts[:, :0].to(self.device), None
+        self._last = torch.zeros(len(prompts), 1, device=self.device)
         self.force(prompts)
 
     @torch.no_grad()
     def force(self, ids: torch.Tensor) -> None:
         """Reads further tokens int64 ``[B, L]``."""
-        past = self._ids.shape[1]
+        past, ids = self._ids.shape[1], ids.to(self.device)
         self._ids = torch.cat([self._ids, ids], 1)
         read = self.network(**self._inputs(self._ids, past), **{self._cache_name: self._cache}, use_cache=True)
         self._cache = read[self._cache_name]
-        last, lanes = last_tokens(ids)[:, -1], torch.arange(len(ids))
+        last, lanes = last_tokens(ids)[:, -1], torch.arange(len(ids), device=self.device)
         self._last = torch.where((last >= 0)[:, None], read.logits[lanes, last, : self.size].float(), self._last)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
         """Draws a token of each lane, ids int64 ``[B]`` and logarithms of their probabilities."""
-        return draw(self.next_log_probs(), generator, temperature)
+        ids, log_probs = draw(self.next_log_probs(), generator, temperature)
+        return ids.cpu(), log_probs.cpu()
 
     @torch.no_grad()
     def next_log_probs(self) -> torch.Tensor:
@@ -108,6 +122,7 @@ class HFModel:
 
     def log_probs(self, ids: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Distributions of M tokens of whole sequences, float32 ``[M, V + 1]``."""
+        ids, at = ids.to(self.device), at.to(self.device)
         rows, columns = at.nonzero(as_tuple=True)
         logits = self.network(**self._inputs(ids, 0), use_cache=False).logits
         return with_padding(logits[rows, last_tokens(ids)[rows, columns - 1], : self.size].float().log_softmax(-1))
@@ -160,6 +175,18 @@ def ancestors(parents: torch.Tensor) -> torch.Tensor:
     return sees[:, :-1]
 
 
+def check_device(device: str) -> None:
+    """Looks whether torch can compute on a device.
+
+    Raises:
+        ValueError: It cannot; says why.
+    """
+    try:
+        torch.ones(1, device=device).add(1.0).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(f"--device {device}: torch cannot compute there ({one_line(error)}): give cpu") from None
+
+
 def check_same_tokens(student: str | Path, teacher: str | Path) -> None:
     """Looks whether two folders have the same tokenizer, as models must whose probabilities are compared.
 
@@ -189,8 +216,9 @@ class TextTurns:
         size: Number of its tokens, any that are left out of its numbers counted.
         special: Its special tokens, and the padding.
         longest: Most tokens of a turn.
+        ends: Numbers that end a turn: the end of sequence, and what the chat template puts behind a turn.
 
-    A turn ends behind a closing tag, at the tokenizer's end of sequence, or after ``longest`` tokens.
+    A turn ends behind a closing tag, at a number of `ends`, or after ``longest`` tokens.
     """
 
     def __init__(self, folder: str | Path, longest: int) -> None:
@@ -203,16 +231,39 @@ class TextTurns:
         self.tokenizer: Any = load_tokenizer(folder)
         self.longest, self.size = longest, 1 + max(self.tokenizer.get_vocab().values())
         self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
+        self.has_template = bool(getattr(self.tokenizer, "chat_template", None))
+        self.ends = {self.tokenizer.eos_token_id}
+        if self.has_template:
+            self.ends |= {number for number in self.reply("", PAD)[:1] if number + 1 in self.special}
 
     def is_complete(self, turn: Sequence[int]) -> bool:
         """Whether the tokens of a turn are all of it."""
-        if len(turn) >= self.longest or turn[-1] - 1 == self.tokenizer.eos_token_id:
+        if len(turn) >= self.longest or turn[-1] - 1 in self.ends:
             return True
         return any(tag in self.text_of(turn[-TAIL:]) for tag in CLOSING_TAGS)
 
-    def numbers_of(self, texts: Iterable[str], special: bool = False) -> list[list[int]]:
-        """Numbers of the tokenizer; ``special``: with the special tokens that it puts around a text."""
-        return [token_ids(self.tokenizer, text, special) for text in texts]
+    def prompt(self, text: str) -> list[int]:
+        """Numbers of the tokenizer for what a match begins with."""
+        if not self.has_template:
+            return token_ids(self.tokenizer, text)
+        return token_ids(self.tokenizer, self._rendered(text), special=False)
+
+    def reply(self, text: str, last: int) -> list[int]:
+        """Likewise for what the environment says after a turn whose last token is ``last``."""
+        if not self.has_template:
+            return token_ids(self.tokenizer, text, special=False)
+        _, said, after = self._rendered("", SAID, text).partition(SAID)
+        if not said:
+            raise FileError(f"{self.tokenizer.name_or_path}: its chat template leaves out what was said: remove it")
+        numbers = token_ids(self.tokenizer, after, special=False)
+        return numbers[1:] if last - 1 in self.ends and numbers[:1] == [last - 1] else numbers
+
+    def _rendered(self, *texts: str) -> str:
+        """The chat of user, assistant and user, up to where the assistant speaks again."""
+        messages = [{"role": ("user", "assistant")[k % 2], "content": text} for k, text in enumerate(texts)]
+        folder = Path(self.tokenizer.name_or_path)
+        with refusing(folder, folder):
+            return self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
 
     def text_of(self, turn: Sequence[int]) -> str:
         """The text of tokens."""
@@ -222,32 +273,33 @@ class TextTurns:
 class TextTokens(TextTurns):
     """Translates between the text of an environment and tokens, with the methods of a `NameTokens`."""
 
-    def __init__(self, sim: Simulation, folder: str | Path, longest: int, slot: int = 0) -> None:
+    def __init__(self, sim: Simulation, folder: str | Path, longest: int) -> None:
         """Loads the tokenizer of a model's folder.
 
         Args:
             sim: Lanes of the text form.
             folder: Of the model.
             longest: Most tokens of a turn.
-            slot: Of the agent.
         """
         super().__init__(folder, longest)
-        self.io, self.turns = AgentIO(sim, (slot,), codec="text"), int(sim.game.horizon or 1)
+        self.io, self.turns = AgentIO(sim, (0,), codec="text"), int(sim.game.horizon or 1)
 
     def new_memory(self, lanes: int) -> np.ndarray:
-        """Nothing is remembered."""
-        return np.zeros((lanes, 0), np.int64)
+        """The last tokens of turns, int64 ``[N, 1]``."""
+        return np.full((lanes, 1), PAD)
 
     def questions(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """The prompts, int64 ``[N, P]``."""
-        return padded(self.numbers_of(self.io.observe(), special=True))
+        self.asked: list[str] = list(self.io.observe())
+        return padded([self.prompt(text) for text in self.asked])
 
     def passages(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """What came since the last turn, int64 ``[N, L]``."""
-        return padded(self.numbers_of(self.io.observe()))
+        return padded([self.reply(text, last) for text, (last,) in zip(self.io.observe(), memory, strict=True)])
 
     def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
         """Turns int64 ``[N, L]`` as the environment takes them, int64 ``[N, 17]``."""
+        memory[:, 0] = [next((token for token in turn[::-1] if token != PAD), PAD) for turn in turns.tolist()]
         return decoded(self.io.codec, self.io.agent_view(0), list(map(self.text_of, turns.tolist())))
 
     def demonstrations(self) -> np.ndarray:
@@ -256,7 +308,7 @@ class TextTokens(TextTurns):
         Raises:
             ValueError: It writes none.
         """
-        solutions = self.numbers_of(self.told("demonstration", "MathText"))
+        solutions = (token_ids(self.tokenizer, text, special=False) for text in self.told("demonstration", "MathText"))
         return padded([[*row, self.tokenizer.eos_token_id] for row in solutions])
 
     def told(self, name: str, environment: str) -> np.ndarray:
@@ -279,14 +331,14 @@ class TextTokens(TextTurns):
         return info[name]
 
     def privileged(self, form: Privileged) -> torch.Tensor:
-        """What a teacher reads behind the questions of all lanes, int64 ``[N, L]``.
+        """The prompts of a teacher, who reads more behind the questions of all lanes, int64 ``[N, L]``.
 
         Raises:
             ValueError: The environment does not tell its paths.
         """
         paths, answers = self.told("path", "SearchQA"), self.told("answers", "SearchQA")
-        texts = (told_text(form, *both) for both in zip(paths, answers, strict=True))
-        return torch.from_numpy(padded(self.numbers_of(texts)))
+        more = (told_text(form, *both) for both in zip(paths, answers, strict=True))
+        return torch.from_numpy(padded([self.prompt(text + told) for text, told in zip(self.asked, more, strict=True)]))
 
 
 def encoded(codec: Any, view: AgentView) -> Sequence[str]:

@@ -32,7 +32,7 @@ def loss_mask(rollout: Rollout, retrieved: bool = False) -> torch.Tensor:
 
 def spread(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Values ``[M]`` of the tokens of a mask ``[B, T]`` at their places, 0 elsewhere."""
-    return torch.zeros(mask.shape, dtype=values.dtype).masked_scatter(mask, values)
+    return values.new_zeros(mask.shape).masked_scatter(mask, values)
 
 
 def chosen(log_probs: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -74,8 +74,8 @@ def ratios(
         return change.exp()
     part = torch.zeros_like(turn) if level == "sequence" else turn + 1
     shape = (len(turn), int(part.max()) + 1)
-    sums = torch.zeros(shape, dtype=change.dtype).scatter_add(1, part, change)
-    counts = torch.zeros(shape, dtype=change.dtype).scatter_add(1, part, mask.to(change.dtype))
+    sums = change.new_zeros(shape).scatter_add(1, part, change)
+    counts = change.new_zeros(shape).scatter_add(1, part, mask.to(change.dtype))
     return (sums / counts.clamp(min=1)).gather(1, part).exp()
 
 

@@ -1,8 +1,7 @@
 """Tokens of a tiny model for generated worlds of SearchQA: a name is one token, a passage is three.
 
     question   BOS  relation of the last hop ... relation of the first hop  name
-    turn       SEARCH name relation END, or ANSWER name END, at most `TURN` tokens; of an examiner also a question,
-               ASK relation of the last hop ... relation of the first hop  name END, at most `ASKING` tokens
+    turn       SEARCH name relation END, or ANSWER name END, at most `TURN` tokens
     passages   INFO  (subject relation object) of the first to the third passage  INFO_END
 
 So the question "What is the mayor of the birthplace of Velka Arnev?" is ``BOS mayor birthplace Velka``. Articles and
@@ -10,8 +9,6 @@ the other words of sentences say nothing that a model could use. The second word
 occurs, and written behind its first one in turns; first words of a world differ. A turn without a verb at its start,
 without ``END``, or with anything but names and relations between them, says nothing: the environment counts it as
 malformed.
-
-An examiner's own prompt is ``BOS name``, the name that it starts from.
 
 The worlds are those of matches of their own with at most four relations and without noise: of them the sentences are
 known, and each passage is one fact with one object.
@@ -25,20 +22,18 @@ import numpy as np
 
 from palaestra.game import Game
 from palaestra.games.search.language import FRESH_STEMS, RELATIONS
-from palaestra.games.search.library import MOST_HOPS, PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
+from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
 from palaestra.games.search.turns import ANSWER as ANSWER_VERB
 from palaestra.games.search.turns import NONE as NO_VERB
 from palaestra.games.search.turns import SEARCH as SEARCH_VERB
 
-PAD, BOS, SEARCH, ANSWER, ASK, END, INFO, INFO_END, TOLD, DOT, GOOD, BAD = range(12)
+PAD, BOS, SEARCH, ANSWER, UNUSED, END, INFO, INFO_END, TOLD, DOT, GOOD, BAD = range(12)
 """Special tokens; `TOLD` opens a prefix before the question, `DOT` tells nothing, a critic says `GOOD` or `BAD`."""
 FIRST_RELATION = 12
 FIRST_NAME = FIRST_RELATION + len(RELATIONS)
 VOCABULARY = FIRST_NAME + FRESH_STEMS
 TURN = 5
 """Most tokens of a turn."""
-ASKING = 3 + MOST_HOPS
-"""Most tokens of an examiner's turn."""
 PASSAGES = 2 + 3 * TOP
 """Tokens of what a search finds."""
 MOST_RELATIONS = 4
@@ -50,17 +45,16 @@ class NameTokens:
     """Translates between a batch's arrays and tokens.
 
     Attributes:
-        closing: The verb beside `SEARCH`: `ANSWER`, or `ASK` of an examiner.
         turn_size: Most tokens of a turn.
 
     What was read of names is an int64 array ``seconds [N, FRESH_STEMS]``, second words by first word, which its user
     keeps with the lanes.
     """
 
-    vocabulary, found_size = VOCABULARY, PASSAGES
+    vocabulary, turn_size, found_size = VOCABULARY, TURN, PASSAGES
     special = range(FIRST_RELATION)
 
-    def __init__(self, game: Game, closing: int = ANSWER) -> None:
+    def __init__(self, game: Game) -> None:
         """Looks at the rules; see above.
 
         Raises:
@@ -68,19 +62,16 @@ class NameTokens:
         """
         if not any(field.name == "question" for role in game.roles for field in role.observation):
             raise ValueError(f'{game.name}: a language model plays SearchQA with form="tokens" or form="text"')
-        library = getattr(game.world, "library", game.world)
-        options, rules = library.options, library.rules
+        options, rules = game.world.options, game.world.rules
         noise = (options.aliases, options.near_duplicates, options.stale, options.contradicting)
         if not rules.fresh or options.relations > MOST_RELATIONS or options.compare or rules.judge or any(noise):
             raise ValueError(
                 f"{game.name}: the tiny model reads worlds of their own without noise, comparisons and judgements, and "
                 f"with at most {MOST_RELATIONS} relations: SearchQA-1Hop, -2Hop, -3Hop, -Bridge4"
             )
-        most_hops = options.hops[1] if library is game.world else min(game.world.examiner_turns - 1, MOST_HOPS)
-        self.closing, self.turn_size = closing, ASKING if closing == ASK else TURN
-        self.turns, self.question_size = int(game.horizon or 0), 2 + most_hops
+        self.turns, self.question_size = int(game.horizon or 0), 2 + options.hops[1]
         words = np.zeros(rules.first_stem + FRESH_STEMS, np.int64)
-        words[library.language.relation_words] = FIRST_RELATION + np.arange(len(RELATIONS))
+        words[game.world.language.relation_words] = FIRST_RELATION + np.arange(len(RELATIONS))
         words[rules.first_stem :] = FIRST_NAME + np.arange(FRESH_STEMS)
         self.token_of = words
         """Token of each word of the environment, 0 for words that are none."""
@@ -90,14 +81,6 @@ class NameTokens:
     def new_memory(self, lanes: int) -> np.ndarray:
         """What is known of second words before anything was read."""
         return np.zeros((lanes, FRESH_STEMS), np.int64)
-
-    def turns_of(self, actions: np.ndarray) -> np.ndarray:
-        """Turns as tokens, int64 ``[N, ASKING]``, of actions ``[N, 1 + WORDS]``: the inverse of `actions`."""
-        said = packed(self.token_of[actions[:, 1:]], ASKING - 1)
-        ends = (said != PAD).sum(1)
-        said[np.arange(len(said)), np.minimum(ends, said.shape[1] - 1)] = END
-        verbs = np.where(actions[:, 0] == SEARCH_VERB, SEARCH, self.closing)
-        return np.concatenate([verbs[:, None], said], 1)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -141,14 +124,14 @@ class NameTokens:
         """Turns as the environment takes them, int64 ``[N, 1 + WORDS]``: a verb, and words with 0 between them.
 
         Args:
-            turns: int64 ``[N, L]``, at most `ASKING` tokens.
+            turns: int64 ``[N, L]``, at most `TURN` tokens.
             seconds: What is known of second words.
         """
         actions = np.zeros((len(turns), 1 + WORDS), np.int64)
         content = turns[:, 1:]
         inside = (content != END).cumprod(1).astype(bool)
         fits = (~inside | (content >= FIRST_RELATION)).all(1) & ~inside.all(1)
-        verbs = np.select([turns[:, 0] == SEARCH, turns[:, 0] == self.closing], [SEARCH_VERB, ANSWER_VERB], NO_VERB)
+        verbs = np.select([turns[:, 0] == SEARCH, turns[:, 0] == ANSWER], [SEARCH_VERB, ANSWER_VERB], NO_VERB)
         actions[:, 0] = np.where(fits, verbs, NO_VERB)
         said = np.where(inside & (actions[:, :1] != NO_VERB), content, PAD)
         is_name = said >= FIRST_NAME

@@ -129,6 +129,7 @@ class Rollout:
         retrieved: bool ``[N, T]``, tokens of passages.
         log_probs: float32 ``[N, T]``, logarithms of the probabilities of sampled tokens when they were sampled; else 0.
         exact_match: float32 ``[N]``, 1 for a right answer.
+        returns: float32 ``[N]``, sum of the environment's rewards.
         turns: int64 ``[N]``, turns of each match.
         labels: int64 ``[N, most turns]``, the environment's ``turn_label`` of each turn; 0 after the end.
     """
@@ -138,6 +139,7 @@ class Rollout:
     retrieved: torch.Tensor
     log_probs: torch.Tensor
     exact_match: torch.Tensor
+    returns: torch.Tensor
     turns: torch.Tensor
     labels: torch.Tensor
 
@@ -145,6 +147,10 @@ class Rollout:
     def sampled(self) -> torch.Tensor:
         """Bool ``[N, T]``: the loss mask, tokens that the model has sampled."""
         return self.turn != UNSAID
+
+    def to(self, device: torch.device) -> Rollout:
+        """The same matches on a device."""
+        return Rollout(**{name: tensor.to(device) for name, tensor in vars(self).items()})
 
 
 @torch.no_grad()
@@ -226,13 +232,15 @@ def _play(
     memory = tokens.new_memory(sim.num_envs)
     prompts = torch.from_numpy(tokens.questions(rows_of(sim), memory))
     prompts = prompts if prefix is None else torch.cat([prefix(sim), prompts], 1)
+    returns = np.zeros(sim.num_envs)
 
     def step(words: torch.Tensor, speaking: torch.Tensor) -> Outcome:
         sim.step(tokens.actions(words.numpy(), memory)[:, None], lanes=speaking.numpy())
+        np.add(returns, sim.rewards[:, 0], out=returns)
         return outcome_of(sim), torch.from_numpy(tokens.passages(rows_of(sim), memory))
 
     columns, turns, labels = converse(model, prompts, tokens, tokens.turns, step, generator, temperature)
-    return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), turns, labels)
+    return columns.rollout(sim, returns, turns, labels)
 
 
 def outcome_of(sim: Simulation) -> tuple[torch.Tensor, torch.Tensor]:
@@ -356,7 +364,7 @@ def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollou
     columns.say(turns, torch.zeros(turns.shape), 0)
     sim.step(tokens.actions(turns.numpy(), memory)[:, None])
     counts, labels = torch.ones(sim.num_envs, dtype=torch.int64), outcome_of(sim)[1][:, None]
-    return columns.rollout(torch.from_numpy(sim.info["exact_match"].astype(np.float32)), counts, labels)
+    return columns.rollout(sim, sim.rewards[:, 0], counts, labels)
 
 
 def stacked(turns: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -452,8 +460,14 @@ class Columns:
         is_retrieved = (ids != PAD) & retrieved
         self.parts.append((ids, torch.full_like(ids, UNSAID), is_retrieved, torch.zeros(ids.shape)))
 
-    def rollout(self, exact_match: torch.Tensor, turns: torch.Tensor, labels: torch.Tensor) -> Rollout:
-        """The rollout, without columns of paddings alone."""
-        ids, turn, retrieved, log_probs = (torch.cat(arrays, 1) for arrays in zip(*self.parts, strict=True))
-        kept = (ids != PAD).any(0)
-        return Rollout(ids[:, kept], turn[:, kept], retrieved[:, kept], log_probs[:, kept], exact_match, turns, labels)
+    def arrays(self) -> list[torch.Tensor]:
+        """Tokens, turns, whether they are retrieved, and logarithms, ``[N, T]`` each, without columns of paddings."""
+        joined = [torch.cat(arrays, 1) for arrays in zip(*self.parts, strict=True)]
+        kept = (joined[0] != PAD).any(0)
+        return [array[:, kept] for array in joined]
+
+    def rollout(self, sim: Simulation, returns: np.ndarray, turns: torch.Tensor, labels: torch.Tensor) -> Rollout:
+        """The rollout of matches that have ended, with their returns ``[N]``."""
+        ids, turn, retrieved, log_probs = self.arrays()
+        exact_match, paid = (torch.from_numpy(row.astype(np.float32)) for row in (sim.info["exact_match"], returns))
+        return Rollout(ids, turn, retrieved, log_probs, exact_match, paid, turns, labels)

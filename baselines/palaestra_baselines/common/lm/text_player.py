@@ -65,8 +65,9 @@ class TextPlayer:
         texts = encoded(self.codec, dataclasses.replace(self.view, row=rows))
         lanes = list[list[int]]()
         for text, is_first, row in zip(texts, first.tolist(), memory, strict=True):
-            (new,) = self.turns.numbers_of([text], special=is_first)
-            lanes.append([*row[1 : 1 + int(row[0])].astype(int).tolist(), *(number + 1 for number in new)])
+            known = row[1 : 1 + int(row[0])].astype(int).tolist()
+            new = self.turns.prompt(text) if is_first else self.turns.reply(text, known[-1])
+            lanes.append([*known, *(number + 1 for number in new)])
         said = self._speak(lanes)
         for row, lane, turn in zip(memory, lanes, said, strict=True):
             tokens = [*lane, *turn]
@@ -82,5 +83,5 @@ class TextPlayer:
         spoken = converse_at_own_pace(
             self.model, stacked(lanes), self.turns, 1, lambda *_: (over, nothing), torch.Generator(), temperature=0.0
         )
-        said = spoken[0].rollout(torch.zeros(len(lanes)), *spoken[1:])
-        return [ids[turn == 0].tolist() for ids, turn in zip(said.ids, said.turn, strict=True)]
+        ids, turns, *_ = spoken[0].arrays()
+        return [row[turn == 0].tolist() for row, turn in zip(ids, turns, strict=True)]

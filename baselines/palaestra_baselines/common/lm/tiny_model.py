@@ -204,7 +204,7 @@ def draw(log_probs: torch.Tensor, generator: torch.Generator, temperature: float
         ids = log_probs.argmax(-1)
     else:
         below = (log_probs / temperature).softmax(-1).cumsum(-1)
-        draws = torch.rand((len(below), 1), generator=generator) * below[:, -1:]
+        draws = torch.rand((len(below), 1), generator=generator).to(below.device) * below[:, -1:]
         ids = torch.searchsorted(below, draws, right=True)[:, 0].clamp(max=below.shape[1] - 1)
     return ids, log_probs.gather(1, ids[:, None])[:, 0]
 
@@ -233,12 +233,12 @@ class Nucleus:
         before = ordered.exp().cumsum(-1) - ordered.exp()
         is_rare = torch.zeros_like(order, dtype=torch.bool).scatter_(-1, order, before >= self.top_p)
         ids, _ = draw(log_probs.masked_fill(is_rare, NEVER), generator, temperature)
-        return ids, log_probs.gather(1, ids[:, None])[:, 0]
+        return ids.cpu(), log_probs.gather(1, ids[:, None])[:, 0].cpu()
 
 
 def last_tokens(ids: torch.Tensor) -> torch.Tensor:
     """Column of the last token up to each column, int64 ``[B, T]``; -1 where there were paddings alone."""
-    columns = torch.arange(ids.shape[1]).expand_as(ids)
+    columns = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     return torch.where(ids != PAD, columns, -1).cummax(1).values
 
 

@@ -68,8 +68,12 @@ def token_ids(tokenizer: Any, text: str, special: bool = True) -> list[int]:
         return list(tokenizer(text, add_special_tokens=special)["input_ids"])
 
 
-def load_causal_model(folder: str | Path) -> Any:
-    """The ``AutoModelForCausalLM`` of a folder in float32, in evaluation mode.
+def load_causal_model(folder: str | Path, dtype: str = "float32") -> Any:
+    """The ``AutoModelForCausalLM`` of a folder, in evaluation mode.
+
+    Args:
+        folder: Of the model.
+        dtype: Of the weights in memory, a name of torch's.
 
     Raises:
         FileError: There is none, or something is wrong with the folder; names the file.
@@ -80,7 +84,7 @@ def load_causal_model(folder: str | Path) -> Any:
 
     with checked_copy(folder, needs_tokenizer=False) as copy:
         kind = import_transformers().AutoModelForCausalLM
-        return _loaded(Path(folder), Path(), copy, kind, dtype=torch.float32).eval()
+        return _loaded(Path(folder), Path(), copy, kind, dtype=getattr(torch, dtype)).eval()
 
 
 def load_embedder(folder: str | Path) -> Any:

@@ -1,8 +1,7 @@
 """Text search: agents that search passages and answer questions, and the search engine without an environment.
 
-The rules of ``SearchQA`` are in `palaestra.games.search.search_qa` and `palaestra.games.search.turns`, those of
-``Examiner``, where one agent asks and another one answers, in `palaestra.games.search.examiner`. The engine and the
-scorer::
+The rules of ``SearchQA`` are in `palaestra.games.search.search_qa` and `palaestra.games.search.turns`. The engine and
+the scorer::
 
     from palaestra.games.search import Index, score
 
@@ -77,11 +76,6 @@ FAMILY = Family(
                 world="example",
             ),
             page=Page("SearchFiles", "the same with real text: files of your own"),
-        ),
-        *presets(
-            "palaestra.games.search.examiner:game",
-            Preset("palaestra/Examiner-v1", "one agent reads and asks a question, another one searches for the answer"),
-            page=Page("Examiner", "self-play of question making: one agent reads and asks, another one answers"),
         ),
     ),
     order=6,

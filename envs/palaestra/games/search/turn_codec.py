@@ -119,16 +119,13 @@ def around_question(template: str, turns: int, words: int, judge: str) -> list[s
     return template.format(question="\0", turns=turns, words=words, judge=judge).split("\0")
 
 
-QUESTION = "question"
-"""Tag of a turn that asks, in `palaestra.games.search.examiner`."""
-TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in (*VERBS, QUESTION)}
+TAGS = {verb: (f"<{verb}>", f"</{verb}>") for verb in VERBS}
 
 
 TOOLS = {
     "search": "Searches the passages for a query and shows those that fit best.",
     "answer": "Answers the question, by the answer alone. Nothing can be done after it.",
     "judge": "Says of the passages that were found last whether they help: yes or no.",
-    QUESTION: "Asks the question. Nothing can be done after it.",
 }
 """What turns do, for models that call tools."""
 
