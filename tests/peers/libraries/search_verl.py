@@ -18,10 +18,8 @@ from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.utils.import_utils import load_extern_object
 
 from palaestra.adapters.retrieval_server import Server
-from palaestra.cli.serve import index_of
+from palaestra.cli.serve import worlds_of
 from palaestra.games.search.verl import tool_config
-
-KEYWORDS = {"world": "fixed", "passages": 300}
 
 
 async def played(tool: Any, row: dict[str, Any]) -> str:
@@ -41,12 +39,11 @@ async def played(tool: Any, row: dict[str, Any]) -> str:
     return text
 
 
-@trial("adapter", f"games.search.verl: {MATCHES} matches of a fixed world by its tool, data set and reward")
+@trial("adapter", f"games.search.verl: {MATCHES} matches by its tool, data set and reward")
 def _() -> str:
-    with tempfile.TemporaryDirectory() as folder, Server(index_of(ID, KEYWORDS), port=0) as server:
+    with tempfile.TemporaryDirectory() as folder, Server(worlds=worlds_of(ID, {}), port=0) as server:
         rows, config = Path(folder, "rows.parquet"), Path(folder, "search.yaml")
-        given = [word for name, value in KEYWORDS.items() for word in ("--set", f"{name}={value}")]
-        asked = ["questions", ID, "--format", "parquet", "-n", str(MATCHES), "-o", str(rows), *given]
+        asked = ["questions", ID, "--format", "parquet", "-n", str(MATCHES), "-o", str(rows)]
         subprocess.run([sys.executable, "-m", "palaestra", *asked], check=True)
         config.write_text(tool_config(f"{server.address}/retrieve"))
         [tool] = load_all_tools(str(config), None)
