@@ -8,6 +8,7 @@
     python benchmarks/learn.py pursuit     # likewise: see `learning.pursuit_figures`
     python benchmarks/learn.py search_turns  # turn rewards in text search
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
+    python benchmarks/learn.py text_reading  # of these, the longest one: worlds that must be read
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py rlae_hidden     # the same where the domain is hidden
@@ -73,6 +74,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "search_turns": search_figures.search_turns,
     "text_bases": text_figures.text_bases,
     "text_learning": text_figures.text_learning,
+    "text_reading": text_figures.text_reading,
     "text_distil": distil_figures.text_distil,
     "rlae": partial(rlae_figures.rlae_figure, rlae_figures.RLAE),
     "rlae_hidden": partial(rlae_figures.rlae_figure, rlae_figures.HIDDEN),

@@ -79,6 +79,8 @@ STYLES: dict[str, Style] = {
     "pi-Play, path": Style(VERMILLION, LONG, "D"),
     "GRPO, passages in the loss": Style(GREEN, DASH_DOT, "P"),
     "GRPO, turn rewards": Style(GREEN, SHORT, "v"),
+    "GRPO, SearchQA-2Hop": Style(BLACK, SOLID, "s"),
+    "GRPO, SearchQA-Reading": Style(BLUE, SHORT, "D"),
     "CriticSearch, model": Style(PURPLE, LONG, "s"),
     "CriticSearch, 20 % wrong": Style(ORANGE, DOTTED, "D"),
     "pi-Play, dot": Style(SKY, SOLID, "s"),

@@ -1,5 +1,7 @@
 """Figures of methods that train a tiny language model: ``python benchmarks/learn.py text``.
 
+``text_reading`` trains GRPO on SearchQA-Reading, from a base that it makes first, and shows it beside SearchQA-2Hop.
+
 Every run starts from bundled base weights (`palaestra_baselines.common.lm.base`) and plays the same number of matches
 an iteration. Exact match is that of 512 questions that no training asks, sampled, after every iteration; at temperature
 0.5 and greedy before the first and after the last one. Runs of one seed learn from the same questions, so methods are
@@ -13,7 +15,7 @@ import concurrent.futures
 import importlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from learning import drawing
 from learning.figures import FigureArgs, bootstrap_interval, verdicts, write_rows
 from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.base import RECIPES, load_base
+from palaestra_baselines.common.lm.base import RECIPES, Recipe, load_base, train_base
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     EVALUATION_SEED,
@@ -36,6 +38,7 @@ from palaestra_baselines.common.lm.rollouts import (
     measure_exact_match,
     play,
 )
+from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
 SEEDS = 8
@@ -58,6 +61,7 @@ class Place:
             with one seed; elsewhere it was not chosen.
         turns: Turns of a match, about, for schedules.
         measured: Iterations after which exact match is measured; all if there are none.
+        questions: Of a measurement.
     """
 
     base: str
@@ -66,6 +70,7 @@ class Place:
     learning_rate: float = 6e-4
     turns: float = 4.0
     measured: tuple[int, ...] = ()
+    questions: int = QUESTIONS
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,11 @@ PLACES = {
     "shortcut": Place("shortcut", 16, 30, turns=3.0, measured=FEW),
     "early": Place("early", 8, 20, learning_rate=1.5e-3, measured=FEW),
     "noisy": Place("noisy", 8, 20),
+    "reading": Place("reading", 16, 15, turns=3.0, measured=FEW[:8], questions=256),
 }
+BASES = {**RECIPES, "reading": Recipe("palaestra/SearchQA-Reading-v0", told=0.0, steps=700)}
+"""Recipes of the bases; that of `text_reading` is not bundled."""
+READING_SEEDS = 4
 GRPO, CONTROL, UNMASKED, TURNS = "GRPO", "entropy alone", "GRPO, passages in the loss", "GRPO, turn rewards"
 PATH, DOT = "pi-Play, path", "pi-Play, dot"
 EXACT, MODEL, WRONG = "CriticSearch, exact labels", "CriticSearch, model", "CriticSearch, 20 % wrong"
@@ -129,15 +138,15 @@ class EntropyRun(grpo.Run):
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def start(place: str, name: str, seed: int) -> grpo.Run:
-    """A training at its start."""
+def start(place: str, name: str, seed: int, base: str = "") -> grpo.Run:
+    """A training at its start, from a file of base weights or those of the place."""
     arm, setting = ARMS[name], PLACES[place]
     module: Any = importlib.import_module(f"palaestra_baselines.{arm.module or 'grpo'}")
     matches = setting.groups * grpo.Args.group
     args = module.Args(
         seed=seed,
-        env_id=RECIPES[setting.base].env_id,
-        base=setting.base,
+        env_id=BASES[setting.base].env_id,
+        base=base or setting.base,
         groups=setting.groups,
         learning_rate=setting.learning_rate,
         total_steps=int(setting.iterations * matches * setting.turns),
@@ -148,11 +157,11 @@ def start(place: str, name: str, seed: int) -> grpo.Run:
     return (module.Run if arm.module else EntropyRun)(args)
 
 
-def train(log: Path, place: str, name: str, seed: int) -> None:
+def train(log: Path, place: str, name: str, seed: int, base: str = "") -> None:
     """Trains with one seed and writes the curve when it is complete."""
     torch.set_num_threads(1)
-    run, rows, setting = start(place, name, seed), list[dict[str, Any]](), PLACES[place]
-    questions = make_batch(RECIPES[setting.base].env_id, QUESTIONS)
+    run, rows, setting = start(place, name, seed, base), list[dict[str, Any]](), PLACES[place]
+    questions = make_batch(BASES[setting.base].env_id, setting.questions)
     for iteration in range(setting.iterations + 1):
         if iteration:
             run.iterate()
@@ -277,9 +286,49 @@ def draw_learning(name: str, folder: Path) -> None:
     for place in (place for place in places if any(row["base"] == place for row in rows)):
         runs = drawing.group_runs([row for row in rows if row["base"] == place], "method")
         shown = {title: drawing.curve_over_seeds(made, "sampled", "iteration") for title, made in runs.items()}
-        title = f"{RECIPES[place].env_id.removeprefix('palaestra/').removesuffix('-v0')}, base {place}"
+        title = f"{title_of(place)}, base {place}"
         panels.append(drawing.Panel(title, "exact match, sampled", shown, x_label="iterations", is_share=True))
     drawing.draw(table, panels)
+
+
+def title_of(place: str) -> str:
+    """The environment of a place, without its version."""
+    return BASES[place].env_id.removeprefix("palaestra/").rpartition("-v")[0]
+
+
+def text_reading(args: FigureArgs) -> None:
+    """Exact match of GRPO over iterations where passages must be read, beside SearchQA-2Hop."""
+    base = args.runs / "text" / "reading" / "base.safetensors"
+    if not base.exists():
+        model, figures = train_base(BASES["reading"], quiet=False)
+        base.parent.mkdir(parents=True, exist_ok=True)
+        notes = {"env_id": BASES["reading"].env_id, "args": asdict(BASES["reading"]), "figures": figures}
+        save_policy(base, model.arrays(), method="grpo", **notes)
+    jobs = [("reading", GRPO, seed) for seed in range(READING_SEEDS)]
+    curves = train_curves(args, "text_reading", jobs, partial(train, base=str(base)), log_of)
+    beside = read_curves(args.figures, ("text_methods",))["shortcut", GRPO]
+    write_rows(
+        args.figures / "text_reading.csv",
+        [
+            {"environment": title_of(place), "seed": seed, "iteration": row["iteration"], "sampled": row["sampled"]}
+            for place, runs in (("shortcut", beside), ("reading", curves["reading", GRPO]))
+            for seed, run in enumerate(runs)
+            for row in run
+        ],
+    )
+    draw_reading(args.figures)
+    reached = int(np.median([iterations_to(run) for run in beside]))
+    read = np.array([by_iteration(run)[reached]["sampled"] for run in curves["reading", GRPO]])
+    print(claim(f"SearchQA-Reading after {reached} iterations, SearchQA-2Hop's to {WANTED:g}", read))
+
+
+def draw_reading(folder: Path) -> None:
+    """Draws sampled exact match of both environments over iterations."""
+    table = folder / "text_reading.csv"
+    runs = drawing.group_runs(drawing.read_table(table), "environment")
+    shown = {f"GRPO, {name}": drawing.curve_over_seeds(made, "sampled", "iteration") for name, made in runs.items()}
+    title = "exact match, sampled"
+    drawing.draw(table, [drawing.Panel("GRPO", title, shown, x_label="iterations", is_share=True)])
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------

@@ -44,7 +44,16 @@ from palaestra_baselines.common.lm.losses import chosen, loss_mask, supervised_l
 from palaestra_baselines.common.lm.math_tokens import MathTokens, WorkedSolutions
 from palaestra_baselines.common.lm.name_tokens import CONTEXT, NameTokens
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
-from palaestra_baselines.common.lm.rollouts import FixedTokens, Rollout, Speaker, make_batch, measure_all, play
+from palaestra_baselines.common.lm.reading_tokens import Reader, ReadingTokens
+from palaestra_baselines.common.lm.rollouts import (
+    FixedTokens,
+    Rollout,
+    Speaker,
+    longest_match,
+    make_batch,
+    measure_all,
+    play,
+)
 from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.training import gradient_step
@@ -132,7 +141,9 @@ class Demonstrations:
         """Starts the script that gives them."""
         self.recipe, self.sim, self.tokens = recipe, sim, tokens
         self.script: Speaker
-        if isinstance(tokens, MathTokens):
+        if isinstance(tokens, ReadingTokens):
+            self.script = Reader(sim, tokens)
+        elif isinstance(tokens, MathTokens):
             self.script = WorkedSolutions(sim, tokens, recipe.seed, recipe.noise)
         else:
             self.script = Demonstrator(recipe.seed, recipe.shortcut, recipe.noise)
@@ -141,7 +152,7 @@ class Demonstrations:
     def play(self, seeds: np.ndarray, rng: np.random.Generator, generator: torch.Generator) -> Rollout:
         """Plays one in each lane, of matches uint64 ``[N]``; `rng` draws who has a prefix."""
         prefix, lanes = None, len(seeds)
-        if isinstance(self.tokens, NameTokens):
+        if type(self.tokens) is NameTokens:  # no subclass: others have no prefixes
             forms = rng.integers(1, len(FORMS), lanes) * (rng.random(lanes) < self.recipe.told)
             prefix = partial(prefixes, tokens=self.tokens, forms=forms)
         return play(self.script, self.sim, self.read, seeds, generator, prefix=prefix)
@@ -159,7 +170,10 @@ def train_base(recipe: Recipe, quiet: bool = True) -> tuple[TinyModel, dict[str,
     """
     torch.set_num_threads(1)
     sim, tokens = make_batch(recipe.env_id, recipe.lanes, **({"hops": recipe.hops} if recipe.hops else {}))
-    model, rng = TinyModel(tokens.vocabulary, CONTEXT, recipe.seed), np.random.default_rng(recipe.seed)
+    model, rng = (
+        TinyModel(tokens.vocabulary, max(CONTEXT, longest_match(tokens)), recipe.seed),
+        np.random.default_rng(recipe.seed),
+    )
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.95), fused=True)
     demonstrations, generator = Demonstrations(recipe, sim, tokens), torch.Generator()
     with Progress("steps", recipe.steps, title="base", quiet=quiet) as progress:

@@ -46,12 +46,13 @@ class NameTokens:
 
     Attributes:
         turn_size: Most tokens of a turn.
+        first_name: Tokens from here on are the first words of names.
 
     What was read of names is an int64 array ``seconds [N, FRESH_STEMS]``, second words by first word, which its user
     keeps with the lanes.
     """
 
-    vocabulary, turn_size, found_size = VOCABULARY, TURN, PASSAGES
+    vocabulary, turn_size, found_size, first_name = VOCABULARY, TURN, PASSAGES, FIRST_NAME
     special = range(FIRST_RELATION)
 
     def __init__(self, game: Game) -> None:
@@ -111,8 +112,8 @@ class NameTokens:
         return np.concatenate([np.full_like(ends, INFO), facts, ends], 1)
 
     def _read_seconds(self, words: np.ndarray, seconds: np.ndarray) -> None:
-        rows, columns = np.nonzero(self.token_of[words] >= FIRST_NAME)
-        seconds[rows, self.token_of[words[rows, columns]] - FIRST_NAME] = words[rows, columns + 1]
+        rows, columns = np.nonzero(self.token_of[words] >= self.first_name)
+        seconds[rows, self.token_of[words[rows, columns]] - self.first_name] = words[rows, columns + 1]
 
     def is_complete(self, turn: Sequence[int]) -> bool:
         """Whether the tokens of a turn are all of it."""
@@ -134,10 +135,10 @@ class NameTokens:
         verbs = np.select([turns[:, 0] == SEARCH, turns[:, 0] == ANSWER], [SEARCH_VERB, ANSWER_VERB], NO_VERB)
         actions[:, 0] = np.where(fits, verbs, NO_VERB)
         said = np.where(inside & (actions[:, :1] != NO_VERB), content, PAD)
-        is_name = said >= FIRST_NAME
+        is_name = said >= self.first_name
         actions[:, 1 : 1 + 2 * said.shape[1] : 2] = self.word_of[said]
         rows = np.arange(len(said))[:, None]
-        actions[:, 2 : 2 + 2 * said.shape[1] : 2] = np.where(is_name, seconds[rows, said - FIRST_NAME], 0)
+        actions[:, 2 : 2 + 2 * said.shape[1] : 2] = np.where(is_name, seconds[rows, said - self.first_name], 0)
         return actions
 
 

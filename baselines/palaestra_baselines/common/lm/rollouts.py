@@ -26,6 +26,8 @@ from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
 from palaestra_baselines.common.lm.math_tokens import MathTokens
 from palaestra_baselines.common.lm.name_tokens import END, PAD, TURN, NameTokens
+from palaestra_baselines.common.lm.reading_tokens import GAME as READING
+from palaestra_baselines.common.lm.reading_tokens import ReadingTokens
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 UNSAID = -1
@@ -411,7 +413,14 @@ def tokens_of(game: Game) -> FixedTokens:
     Raises:
         ValueError: The tiny model cannot read such a game.
     """
+    if game.name == READING:
+        return ReadingTokens(game)
     return MathTokens(game) if game.name.startswith("MathText") else NameTokens(game)
+
+
+def longest_match(tokens: FixedTokens) -> int:
+    """Most tokens of a match, without a prefix."""
+    return tokens.question_size + tokens.turns * (tokens.turn_size + tokens.found_size) - tokens.found_size
 
 
 def check_fits(model: TinyModel, tokens: FixedTokens) -> None:
@@ -425,7 +434,7 @@ def check_fits(model: TinyModel, tokens: FixedTokens) -> None:
             f"the weights are of a model with {len(model.tokens.weight)} tokens, the game has {tokens.vocabulary}: "
             "give weights that were made for it"
         )
-    longest = tokens.question_size + tokens.turns * (tokens.turn_size + tokens.found_size) - tokens.found_size
+    longest = longest_match(tokens)
     if longest > model.context:
         raise ValueError(
             f"matches of {tokens.turns} turns have up to {longest} tokens, the model reads {model.context}: take fewer "

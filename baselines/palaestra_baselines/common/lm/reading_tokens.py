@@ -1,0 +1,116 @@
+"""Tokens of a tiny model for SearchQA-Reading: a word is a token, and words that say nothing are left out.
+
+    question   BOS  word ... word
+    turn       SEARCH name word ... END, or ANSWER word END, at most `TURN` tokens
+    passages   INFO  (words of the first to the third passage, `KEPT` at most of each)  INFO_END
+
+Left out are articles, the words that questions and sentences may share, and the second words of names, which are kept
+as in `palaestra_baselines.common.lm.name_tokens`. Full stops stay. So a passage of 60 to 120 words has about 60 tokens,
+and what it says is not taken apart for the model: it has to find the sentence and to know what it means.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from palaestra.core.run.simulation import Simulation
+from palaestra.game import Game
+from palaestra.games.search.language import ARTICLES, FIRST_WORD, FRESH_STEMS
+from palaestra.games.search.library import TOP
+from palaestra.games.search.reading_language import FUNCTION_WORDS, plain_words
+from palaestra.games.search.reading_questions import QUESTION
+from palaestra.games.search.reading_world import TOKENS
+from palaestra_baselines.common.lm.name_tokens import (
+    ANSWER,
+    BOS,
+    END,
+    FIRST_RELATION,
+    INFO,
+    INFO_END,
+    PAD,
+    SEARCH,
+    NameTokens,
+    packed,
+)
+
+GAME = "SearchQA-Reading"
+TURN, KEPT = 7, 100
+"""Most tokens of a turn, and those of a passage that are read."""
+
+
+class ReadingTokens(NameTokens):
+    """Translates between a batch's arrays and tokens."""
+
+    turn_size, found_size, question_size = TURN, 2 + TOP * KEPT, 1 + QUESTION
+
+    def __init__(self, game: Game) -> None:
+        """Looks at the rules.
+
+        Raises:
+            ValueError: Not the token form of fresh worlds, or another number of passages.
+        """
+        rules = game.world.rules
+        if not rules.fresh or game.world.options.topk != TOP:
+            raise ValueError(f"{game.name}: the tiny model reads fresh worlds and {TOP} passages of each search")
+        plain, self.turns = plain_words(), int(game.horizon or 0)
+        kept = [k for k, word in enumerate(plain) if word not in FUNCTION_WORDS and word not in ARTICLES]
+        self.first_name = FIRST_RELATION + len(kept)
+        self.vocabulary = self.first_name + FRESH_STEMS
+        self.token_of = np.zeros(rules.stem + FRESH_STEMS, np.int64)
+        self.token_of[FIRST_WORD + np.array(kept)] = FIRST_RELATION + np.arange(len(kept))
+        self.token_of[rules.stem :] = self.first_name + np.arange(FRESH_STEMS)
+        self.word_of = np.zeros(self.vocabulary, np.int64)
+        self.word_of[self.token_of[self.token_of > 0]] = np.flatnonzero(self.token_of)
+
+    def questions(self, observations: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """The questions, int64 ``[N, question_size]``, paddings at their end; see `NameTokens.questions`."""
+        words = observations[:, :QUESTION].astype(np.int64)
+        self._read_seconds(words, seconds)
+        begins = np.full((len(words), 1), BOS)
+        return np.concatenate([begins, packed(self.token_of[words], QUESTION)], 1)
+
+    def passages(self, observations: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+        """What the last turn found, int64 ``[N, found_size]``, paddings behind each passage."""
+        words = observations[:, QUESTION : QUESTION + TOP * TOKENS].astype(np.int64)
+        self._read_seconds(words, seconds)
+        read = packed(self.token_of[words].reshape(-1, TOKENS), KEPT).reshape(len(words), -1)
+        ends = np.full((len(words), 1), INFO_END)
+        return np.concatenate([np.full_like(ends, INFO), read, ends], 1)
+
+
+class Reader:
+    """A script that searches and answers right, with the calls of a language model, in the lanes that it was given."""
+
+    def __init__(self, sim: Simulation, tokens: ReadingTokens) -> None:
+        """Has read nothing."""
+        self.sim, self.tokens = sim, tokens
+
+    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
+        """Reads questions: those of the lanes."""
+        self.number = 0
+        self._plan()
+
+    def force(self, ids: torch.Tensor) -> None:
+        """Reads its own tokens, one at a time, or passages, behind which it writes its next turn."""
+        if ids.shape[1] > 1:
+            self.number += 1
+            self._plan()
+
+    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+        """The next token of each lane's turn, int64 ``[N]``, and zeros."""
+        ids, self.turn = torch.from_numpy(self.turn[:, 0].copy()), self.turn[:, 1:]
+        return ids, torch.zeros(len(ids))
+
+    def _plan(self) -> None:
+        """Writes the turn of this number."""
+        records: np.ndarray = self.sim.states
+        hops = records["hops"]
+        searches, last = self.number < hops, records["queries"].shape[1] - 1
+        words = np.where(
+            searches[:, None], records["queries"][:, min(self.number, last)], records["answers"][:, 0]
+        ).astype(np.int64)
+        said = packed(self.tokens.token_of[words], TURN - 1)
+        said[np.arange(len(said)), np.minimum((said != PAD).sum(1), TURN - 2)] = END
+        verbs = np.where(searches, SEARCH, ANSWER)
+        self.turn = np.concatenate([verbs[:, None], said], 1)
