@@ -138,7 +138,10 @@ def test_a_second_word_that_was_never_read_is_not_written(batch: tuple[Simulatio
 
 @pytest.mark.parametrize(
     "keywords",
-    [{"form": "structured"}, {"stale": 0.2}, {"relations": 8}, {"judge": True}, {"world": "fixed", "passages": 600}],
+    [
+        *({"form": "structured"}, {"stale": 0.2}, {"relations": 8}, {"judge": True}, {"topk": 5}),
+        {"world": "fixed", "passages": 600},
+    ],
 )
 def test_games_that_the_tokens_cannot_say_are_refused(keywords: dict[str, Any]):
     with pytest.raises(ValueError, match="SearchQA"):

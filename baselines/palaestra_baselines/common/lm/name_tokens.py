@@ -65,10 +65,12 @@ class NameTokens:
             raise ValueError(f'{game.name}: a language model plays SearchQA with form="tokens" or form="text"')
         options, rules = game.world.options, game.world.rules
         noise = (options.aliases, options.near_duplicates, options.stale, options.contradicting)
-        if not rules.fresh or options.relations > MOST_RELATIONS or options.compare or rules.judge or any(noise):
+        is_other = not rules.fresh or options.topk != TOP or options.compare or rules.judge or any(noise)
+        if is_other or options.relations > MOST_RELATIONS:
             raise ValueError(
-                f"{game.name}: the tiny model reads worlds of their own without noise, comparisons and judgements, and "
-                f"with at most {MOST_RELATIONS} relations: SearchQA-1Hop, -2Hop, -3Hop, -Bridge4"
+                f"{game.name}: the tiny model reads worlds of their own without noise, comparisons and judgements, "
+                f"{TOP} passages of each search and at most {MOST_RELATIONS} relations: SearchQA-1Hop, -2Hop, -3Hop, "
+                "-Bridge4"
             )
         self.turns, self.question_size = int(game.horizon or 0), 2 + options.hops[1]
         words = np.zeros(rules.first_stem + FRESH_STEMS, np.int64)
