@@ -13,6 +13,8 @@ pytest.importorskip("tyro")
 
 import torch
 
+from palaestra.games.search.reading_questions import QUESTION
+from palaestra.games.search.reading_world import TOKENS
 from palaestra_baselines.common.lm import base as bases
 from palaestra_baselines.common.lm.base import Recipe, train_base
 from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, END, INFO, INFO_END, SEARCH
@@ -53,9 +55,9 @@ def test_words_that_say_nothing_are_left_out_of_passages_and_others_stay_in_orde
     found, words = tokens.passages(rows_of(sim), memory), sim.game.captions.words
     assert (found[:, 0] == INFO).all()
     assert (found[:, -1] == INFO_END).all()
-    shown = np.asarray(sim.states["shown"])
+    shown = rows_of(sim)[:, QUESTION : QUESTION + TOKENS].astype(int)  # the first passage
     for lane in range(LANES):
-        passage = [words[word] for word in sim.states["text"][lane, shown[lane, 0]] if word]
+        passage = [words[word] for word in shown[lane] if word]
         read = [words[tokens.word_of[token]] for token in found[lane, 1 : 1 + KEPT] if token]
         left = iter(passage)
         assert all(word in left for word in read)  # in this order

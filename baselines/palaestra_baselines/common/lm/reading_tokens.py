@@ -35,7 +35,7 @@ from palaestra_baselines.common.lm.name_tokens import (
 )
 
 GAME = "SearchQA-Reading"
-TURN, KEPT = 7, 100
+TURN, KEPT = 7, 88
 """Most tokens of a turn, and those of a passage that are read."""
 
 
