@@ -140,7 +140,8 @@ class NameTokens:
         is_name = said >= self.first_name
         actions[:, 1 : 1 + 2 * said.shape[1] : 2] = self.word_of[said]
         rows = np.arange(len(said))[:, None]
-        actions[:, 2 : 2 + 2 * said.shape[1] : 2] = np.where(is_name, seconds[rows, said - self.first_name], 0)
+        known = seconds[rows, np.maximum(said - self.first_name, 0)]
+        actions[:, 2 : 2 + 2 * said.shape[1] : 2] = np.where(is_name, known, 0)
         return actions
 
 
