@@ -1,8 +1,10 @@
 """Plays matches between two players from both sides, or a tournament of several with Elo ratings.
 
-A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .onnx), or
-module:function, a callable on batched observations or what as_opponent made. The sides are swapped where the game
-declares its teams symmetric; intervals count the two matches of a seed as one trial.
+A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .onnx),
+module:function, a callable on batched observations or what as_opponent made, or "openai:URL#MODEL", a language model
+behind a chat endpoint: see palaestra.players.chat_player. What it replied is kept in runs/chat, and the same command
+goes on from there. The sides are swapped where the game declares its teams symmetric; intervals count the two matches
+of a seed as one trial.
 
 --ray plays on a Ray cluster, with the same table. Its machines must be able to import the modules of module:function
 and module:id. What is interrupted leaves its finished matches in runs/scale: the same command goes on from there.
@@ -11,6 +13,7 @@ and module:id. What is interrupted leaves its finished matches in runs/scale: th
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +108,17 @@ def run(args: argparse.Namespace) -> int:
         print_json(result.as_dict())
     else:
         print(result)
+    _print_replies()
     if args.html:
         _write_pages(args, result)
     return 0
+
+
+def _print_replies() -> None:
+    """Says how many replies language models gave, if any did."""
+    if (chats := sys.modules.get("palaestra.players.chat_answers")) is not None:
+        for line in chats.reports():
+            print(line, file=sys.stderr)
 
 
 def _play(args: argparse.Namespace, id: str, report_progress: Progress) -> Any:

@@ -28,6 +28,7 @@ from palaestra.evaluation.matches import (
     play_tournament,
     without_shaping,
 )
+from palaestra.wrappers.transcript import text_keywords
 
 
 def evaluate(
@@ -60,13 +61,15 @@ def evaluate(
         progress: Called with the numbers of finished and of all matches; for ``html``, then with those of pages.
         html: Folder for a page of each match and ``index.html``; the matches are played again for them.
         **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own. Weights of rewards that
-            only help learning (`palaestra.game.Parameter.shaping`) are 0 unless they are given.
+            only help learning (`palaestra.game.Parameter.shaping`) are 0 unless they are given, and the form is
+            ``"text"`` where there is one and a player reads nothing else.
 
     Raises:
         KeyError: No such id.
         ValueError: No such player, a number out of range, or sides that cannot be swapped.
     """
     _refuse(keywords)
+    keywords = text_keywords(id, keywords, (a, b))
     if html is not None:
         import_pillow()  # before anything is played
     rules = {name: value for name, value in keywords.items() if name not in ("workers", "threads")}
@@ -115,6 +118,7 @@ def tournament(
         ValueError: Fewer than two players, two of the same name, or an anchor that is none of them.
     """
     players = named_players(players)
+    keywords = text_keywords(id, keywords, [*players.values()])
     return play_tournament(
         players,
         lambda a, b, report_progress: evaluate(

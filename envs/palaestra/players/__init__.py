@@ -2,6 +2,7 @@
 
 * `palaestra.players.models`: `as_opponent` makes a player of a trained model;
 * `palaestra.players.shapes`: `player_shapes`, what a player is shown and returns;
+* `palaestra.players.chat_player`: ``"openai:URL#MODEL"``, language models behind chat endpoints;
 * `palaestra.players.sb3_archives`, `onnx_models`: the files that can be named instead of a player.
 """
 

@@ -40,6 +40,7 @@ from palaestra.scale.cluster import RayTasks, connected
 from palaestra.scale.pieces import Job, made_with, pieces_of, play_piece, prepare, row_data, travelling
 from palaestra.scale.saved import SavedResults
 from palaestra.scale.tasks import work_off
+from palaestra.wrappers.transcript import text_keywords
 
 AHEAD = 2
 """Pieces that wait where all processors play: no process waits for its next piece."""
@@ -95,7 +96,7 @@ def evaluate(
         ValueError: As for `palaestra.evaluation.evaluate`.
     """
     names = names_of(names, a, b)
-    match = _Match(id, (a, b), keywords, matches, seed, swap)
+    match = _Match(id, (a, b), text_keywords(id, keywords, (a, b)), matches, seed, swap)
     ((game, parts),) = _play([match], num_envs, address, actors, results, progress)
     return table_of(id, game, names, parts)
 
@@ -136,7 +137,7 @@ def tournament(
         Exception: As for `evaluate`.
     """
     players = named_players(players)
-    pairs = pairs_of(players, anchors)
+    pairs, keywords = pairs_of(players, anchors), text_keywords(id, keywords, players.values())
     jobs = [_Match(id, (players[a], players[b]), keywords, matches, seed, swap) for a, b in pairs]
     played = _play(jobs, num_envs, address, actors, results, progress)
     tables = {pair: table_of(id, game, pair, parts) for pair, (game, parts) in zip(pairs, played, strict=True)}

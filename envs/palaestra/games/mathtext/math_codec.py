@@ -144,6 +144,10 @@ class MathCodec:
         """Any text; samples are turns."""
         return TextSpace(LONGEST_TEXT, min_length=0, charset=None, samples=sample_turn)
 
+    def tools(self, role: Role) -> dict[str, str]:
+        """The answer; steps are content."""
+        return {"answer": "Answers the question, by a number alone."}
+
     def decode(self, view: AgentView, action: str) -> np.ndarray:
         """The turn as tokens, int64 ``[L]``; any text is a turn.
 

@@ -15,9 +15,10 @@ import random
 import re
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from threading import Event
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -33,15 +34,16 @@ LONGEST_REASON = 300
 """Characters of an endpoint's message that are repeated."""
 UNTIL_LATER = (408, 409, 425, 429)
 """Statuses below 500 after which a request is tried again."""
+FEWER, LOOK = "send fewer at once (concurrency), or later", "look at the server's log, or send it again later"
+NO_ENDPOINT = "give the URL of an OpenAI-compatible chat endpoint, which ends in /v1 mostly"
+"""What a user may do."""
+POLL_S = 0.2
+"""Time after which Ctrl-C is noticed."""
 SPEAKS_OF_CONTEXT = re.compile(r"context|too (?:long|many tokens)|maximum.{0,40}(?:length|tokens)", re.I | re.S)
 
 
-class MatchFailedError(Exception):
-    """A match that has no result; says why."""
-
-
 class EndpointError(Exception):
-    """An endpoint that will not answer the next request either; says why and what to do."""
+    """A request that an endpoint does not answer, however often it is repeated; says why and what to do."""
 
 
 class ContextOverflowError(Exception):
@@ -49,97 +51,105 @@ class ContextOverflowError(Exception):
 
 
 class StoppedError(Exception):
-    """The run ends: no more requests."""
+    """No more requests are to be sent."""
 
 
 class TransientError(Exception):
     """A request that may be answered when it is repeated.
 
     Attributes:
+        hint: What the user may do.
         wait_s: Least time to wait before that.
-        is_unreachable: Whether there was no connection.
     """
 
-    def __init__(self, message: str, wait_s: float = 0.0, is_unreachable: bool = False) -> None:
+    def __init__(self, message: str, hint: str, wait_s: float = 0.0) -> None:
         super().__init__(message)
-        self.wait_s, self.is_unreachable = wait_s, is_unreachable
+        self.hint, self.wait_s = hint, wait_s
+
+
+class Call(NamedTuple):
+    """A call of a tool.
+
+    Attributes:
+        id: By which the endpoint knows its answer.
+        name: Of the tool.
+        arguments: As JSON, if the model keeps to it.
+    """
+
+    id: str
+    name: str
+    arguments: str
 
 
 class Reply(NamedTuple):
     """What a model says.
 
     Attributes:
-        text: The reply; nothing where all of it was thought.
+        text: The content; nothing where all of it was thought or called.
+        thought: What a server took out of the content (``reasoning_content``, or ``reasoning``).
+        calls: Calls of tools.
         is_cut: Whether it ended at the most tokens.
-        prompt_tokens: Tokens that were read; None if not told.
-        completion_tokens: Tokens that were written; None if not told.
+        tokens: Tokens that were read and written; None if not told.
     """
 
     text: str
-    is_cut: bool
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    thought: str = ""
+    calls: tuple[Call, ...] = ()
+    is_cut: bool = False
+    tokens: tuple[int, int] | None = None
 
 
 class Endpoint:
-    """Asks for replies, each over a connection of its own; may be used by several threads.
+    """Asks for replies, each over a connection of its own; may be used by several threads."""
 
-    Attributes:
-        stopped: Set when no more requests are to be sent.
-    """
-
-    def __init__(
-        self, url: str, settings: Mapping[str, Any], timeout_s: float, retries: int, key_from: str | None
-    ) -> None:
+    def __init__(self, url: str, timeout_s: float, retries: int, key_from: str, needs_key: bool = False) -> None:
         """Reads the URL and the key; connects later.
 
         Args:
             url: Of the endpoint, up to the version: ``http://localhost:8000/v1``.
-            settings: What is asked beside the messages: ``model``, ``temperature`` and the like.
             timeout_s: Most seconds from a request to the end of its reply.
             retries: How often a request is repeated.
-            key_from: Name of the environment variable that holds the key; None sends no key.
+            key_from: Name of the environment variable that may hold the key.
+            needs_key: Whether it has to.
 
         Raises:
-            ValueError: No URL of http or https, or no key where one is named. The key is not repeated.
+            ValueError: No URL of http or https, or no key in a variable that has to hold it. The key is not repeated.
         """
-        self.stopped = Event()
-        self._url, self._settings, self._timeout_s, self._retries = url, dict(settings), timeout_s, retries
+        self._url, self._timeout_s, self._retries, self._key_from = url, timeout_s, retries, key_from
         self._secure, self._host, self._port, self._path = _read_url(url)
-        self._headers, self._key = {"Content-Type": "application/json"}, ""
-        if key_from is not None:
-            self._key = os.environ.get(key_from, "").strip()
-            if not self._key:
-                raise ValueError("--api-key-from names an environment variable that holds the key: it is not set")
-            if not (self._key.isascii() and self._key.isprintable()):
-                raise ValueError("the key that --api-key-from names has characters that no header may have")
+        self._headers, self._key = {"Content-Type": "application/json"}, os.environ.get(key_from, "").strip()
+        if needs_key and not self._key:
+            raise ValueError("key_from names an environment variable that holds the key: it is not set")
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ValueError(f"the key in the environment variable {key_from} has characters that no header may have")
+        if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
 
-    def complete(self, messages: Sequence[Mapping[str, str]]) -> Reply:
+    def complete(self, body: Mapping[str, Any], stopped: Event) -> Reply:
         """The model's next message.
 
         Args:
-            messages: The conversation so far, ``{"role": ..., "content": ...}`` each.
+            body: The request: model, messages and settings.
+            stopped: Set when no more requests are to be sent.
 
         Raises:
-            MatchFailedError: This request is not answered, however often it is repeated.
-            EndpointError: Nor will the next one be.
+            EndpointError: This request is not answered, however often it is repeated.
             ContextOverflowError: The conversation is too long.
-            StoppedError: `stopped` was set while waiting.
+            StoppedError: ``stopped`` was set before an answer came.
         """
-        body, tries = json.dumps({**self._settings, "messages": [*messages]}).encode(), self._retries + 1
+        content, tries = json.dumps(body).encode(), self._retries + 1
         for number in range(1, tries + 1):
-            if self.stopped.is_set():
+            if stopped.is_set():
                 raise StoppedError
             try:
-                return self._read_reply(self._post(body))
+                return self._read_reply(self._post(content))
             except TransientError as error:
                 wait_s = max(error.wait_s, min(FIRST_WAIT_S * 2 ** (number - 1), LONGEST_BACKOFF_S))
                 if number == tries or error.wait_s > LONGEST_WAIT_S:
-                    after = f" ({number} {'try' if number == 1 else 'tries'})"
-                    raise (EndpointError if error.is_unreachable else MatchFailedError)(f"{error}{after}") from error
+                    tried = f" ({number} {'try' if number == 1 else 'tries'})"
+                    raise EndpointError(f"{self._url}: {error}{tried}: {error.hint}") from error
             # Not all at the same moment.
-            if self.stopped.wait(wait_s * random.uniform(1.0, 1.25)):
+            if stopped.wait(wait_s * random.uniform(1.0, 1.25)):
                 raise StoppedError
         raise AssertionError("the last try returns or raises")
 
@@ -153,17 +163,16 @@ class Endpoint:
                 connection.connect()
             except OSError as error:
                 reason = error.strerror or str(error) or "no answer"
-                hint = f"cannot reach {self._url} ({reason}): start the server, or give another --url"
-                raise TransientError(hint, is_unreachable=True) from error
+                raise TransientError(f"cannot be reached ({reason})", "start the server, or give its URL") from error
             try:
                 connection_socket: Any = connection.sock  # the connection forgets it where it ends with the answer
                 connection.request("POST", self._path, body, self._headers)
                 with closing(connection.getresponse()) as response:
                     content = _read_content(response, deadline, connection_socket)
             except TimeoutError as error:
-                raise TransientError(f"no reply within {timeout_s:g} s (--timeout-s)") from error
+                raise TransientError(f"no reply within {timeout_s:g} s", f"raise timeout_s, or {FEWER}") from error
             except (OSError, http.client.HTTPException) as error:
-                raise TransientError(f"the connection was lost: {type(error).__name__}") from error
+                raise TransientError(f"the connection was lost: {type(error).__name__}", LOOK) from error
         if not 200 <= response.status < 300:
             self._refuse(response, _message_of(content))
         return content
@@ -173,16 +182,18 @@ class Endpoint:
         status = response.status
         text = f"status {status}: {self._quote(message)}"
         if status in (400, 413, 422) and SPEAKS_OF_CONTEXT.search(message):
-            raise ContextOverflowError(text)
+            raise ContextOverflowError(f"{self._url}: {text}")
         if status >= 500 or status in UNTIL_LATER:
-            raise TransientError(text, read_wait(response.headers.get("Retry-After", "")))
+            wait_s = read_wait(response.headers.get("Retry-After", ""))
+            raise TransientError(text, FEWER if status == 429 else LOOK, wait_s)
+        hint = "the request is refused: change or leave out what the message names"
         if status in (401, 403):
-            raise EndpointError(f"{text}: the key is refused: --api-key-from names the variable that holds it")
-        if status == 404:
-            raise EndpointError(f"{text}: no such path or model: --url ends in /v1 mostly, --model is as /models says")
-        if status < 400 or status == 405:
-            raise EndpointError(f"{text}: no chat endpoint: give the URL that {self._url} leads to")
-        raise MatchFailedError(text)
+            hint = f"the key is refused: the environment variable {self._key_from} has to hold it"
+        elif status == 404:
+            hint = f"no such path or model: the URL ends in /v1 mostly, and {self._url}/models lists the models"
+        elif status < 400 or status == 405:
+            hint = "no chat endpoint: give the URL to which it leads"
+        raise EndpointError(f"{self._url}: {text}: {hint}")
 
     def _read_reply(self, content: bytes) -> Reply:
         """The first choice of a completion.
@@ -193,21 +204,72 @@ class Endpoint:
         try:
             said = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise TransientError(f"the reply is no JSON: {self._quote(content.decode(errors='replace'))}") from error
+            text = self._quote(content.decode(errors="replace"))
+            raise TransientError(f"the reply is no JSON: {text}", NO_ENDPOINT) from error
         try:
             choice = said["choices"][0]
-            text, is_cut = choice["message"].get("content"), choice.get("finish_reason") == "length"
+            message, is_cut = choice["message"], choice.get("finish_reason") == "length"
+            text, thought = message.get("content"), message.get("reasoning_content") or message.get("reasoning")
+            asked = [(call.get("id"), call["function"]) for call in message.get("tool_calls") or ()]
+            calls = [Call(str(id or k), f["name"], f.get("arguments") or "") for k, (id, f) in enumerate(asked)]
             used = said.get("usage") or {}
-            counts = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]
+            tokens: Any = used.get("prompt_tokens"), used.get("completion_tokens")
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise TransientError(f"the reply has no choices with a message: {self._quote(json.dumps(said))}") from error
-        if text is not None and not isinstance(text, str):
-            raise TransientError(f"the reply's content is no text: {self._quote(json.dumps(text))}")
-        return Reply(text or "", is_cut, *(count if isinstance(count, int) else None for count in counts))
+            text = self._quote(json.dumps(said))
+            raise TransientError(f"the reply has no choices with a message: {text}", NO_ENDPOINT) from error
+        texts = (text, thought, *(text for call in calls for text in call))
+        if not all(part is None or isinstance(part, str) for part in texts):
+            raise TransientError(f"the reply's content is no text: {self._quote(json.dumps(message))}", NO_ENDPOINT)
+        known = tokens if all(type(count) is int for count in tokens) else None
+        return Reply(text or "", thought or "", tuple(calls), is_cut, known)
 
     def _quote(self, text: str) -> str:
         """A stranger's text for a message, in which the key is not repeated."""
         return printable(text.replace(self._key, "***") if self._key else text, LONGEST_REASON)
+
+
+def at_once(tasks: Mapping[Any, Callable[[Event], Any]], concurrency: int) -> dict[Any, Any]:
+    """What tasks return, each in one of ``concurrency`` threads.
+
+    Raises:
+        Exception: What the first task raised that failed; no more are begun then, and those at work end.
+    """
+    waiting, done, stopped, results = SimpleQueue[Any](), SimpleQueue[tuple[Any, Any, Any]](), Event(), dict[Any, Any]()
+    for task in tasks.items():
+        waiting.put(task)
+
+    def work() -> None:
+        while not stopped.is_set():
+            try:
+                key, task = waiting.get_nowait()
+            except Empty:
+                break
+            try:
+                done.put((key, task(stopped), None))
+            except BaseException as error:
+                stopped.set()
+                done.put((key, None, error))
+        done.put((None, None, None))
+
+    running = min(concurrency, len(tasks))
+    for _ in range(running):
+        Thread(target=work, daemon=True).start()
+    failure: BaseException | None = None
+    try:
+        while running:
+            try:
+                key, result, error = done.get(timeout=POLL_S)
+            except Empty:
+                continue
+            running -= key is None
+            failure = failure or (None if isinstance(error, StoppedError) else error)
+            if key is not None and error is None:
+                results[key] = result
+    finally:
+        stopped.set()
+    if failure is not None:
+        raise failure
+    return results
 
 
 def _read_url(url: str) -> tuple[bool, str, int | None, str]:
@@ -216,7 +278,7 @@ def _read_url(url: str) -> tuple[bool, str, int | None, str]:
     Raises:
         ValueError: No such URL.
     """
-    wanted = "--url is http://HOST:PORT/v1 or https://..., without name, password, query and fragment"
+    wanted = "the URL is http://HOST:PORT/v1 or https://..., without name and password"
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -248,7 +310,7 @@ def _read_content(response: http.client.HTTPResponse, deadline: float, connectio
         parts.append(part)
         size += len(part)
         if size > LARGEST_REPLY:
-            raise TransientError(f"the reply has more than {LARGEST_REPLY} bytes")
+            raise TransientError(f"the reply has more than {LARGEST_REPLY} bytes", NO_ENDPOINT)
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
     return b"".join(parts)
