@@ -193,13 +193,23 @@ def test_lanes_are_asked_at_the_same_time_and_no_more_than_are_allowed(serve: Se
     assert stub.most == 3
 
 
-def test_two_models_play_each_other_and_equal_conversations_of_two_matches_are_two_requests(serve: Serve):
+def test_equal_openings_of_two_matches_are_two_requests_and_of_one_match_one(serve: Serve):
+    stub, id = serve(lambda _: said("nothing to say")), "palaestra/ConcertDuel-v0"
+    players = {"blue": f"openai:{stub.url}#tiny", "red": "random"}
+    sim = palaestra.make_batch(id, 1, form="text", compiled=False, autoreset_mode="off", opponents=players)
+    for seed, requests in ((1, 1), (2, 2), (1, 2)):
+        sim.reset(seed=seed)
+        sim.step()
+        assert len(stub.asked) == requests
+    assert stub.asked[0] == stub.asked[1]
+
+
+def test_two_models_play_each_other(serve: Serve):
     left, right = serve(pull), serve(lambda _: said("pull -0.2"))
     table = play(SPOKEN, f"openai:{left.url}#m", f"openai:{right.url}#m", matches=4)
     assert table.seeds == 2
     assert len(left.asked) == len(right.asked) == table.results["steps"].sum()
-    first = [body["messages"] for body in left.asked if len(body["messages"]) == 2]
-    assert len(first) == 4
+    assert sum(len(body["messages"]) == 2 for body in left.asked) == 4
 
 
 def test_agents_of_several_roles_and_of_shared_observations_read_what_the_environment_shows(serve: Serve):
