@@ -1,5 +1,6 @@
 """The speed measurements of SearchQA: what is played and counted, and the measurements from what was measured."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -112,8 +113,8 @@ def test_the_client_sends_all_queries_and_this_process_answers_them():
     assert asked == queries
     assert wall > 0
     assert cpu > 0
-    other = Server(environment=search.FICTIONAL, keywords=SMALL, port=0)
-    with other, pytest.raises(RuntimeError, match=r"/retrieve: .*no path"):
+    worlds: Any = SimpleNamespace(topk=3)
+    with Server(worlds=worlds, port=0) as other, pytest.raises(RuntimeError, match=r"/retrieve: .*seed"):
         search.answered(other, queries)
 
 
