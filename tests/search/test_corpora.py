@@ -359,7 +359,7 @@ def test_passages_keep_the_ids_of_their_file(tmp_path: Path):
     path = tmp_path / "p.jsonl"
     path.write_text('{"id": "Q64", "text": "a"}\n{"text": "b"}\n{"id": 7, "text": "c"}\n')
     passages = read_passages(path)[0]
-    assert (passages, passages.ids) == (("a", "b", "c"), ("Q64", "1", "7"))
+    assert (passages, passages.ids) == (("a", "b", "c"), ("Q64", "1", 7))
     assert pickle.loads(pickle.dumps(passages)).ids == passages.ids
     path.write_text('{"text": "a"}\n')
     assert read_passages(path)[0].ids == ()
