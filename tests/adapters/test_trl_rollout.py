@@ -15,7 +15,7 @@ from palaestra.adapters import trl
 from palaestra.adapters.trl import rollout
 from palaestra.game import TextSpace
 
-ID = "text/Echo-v0"
+ID = "rollout/Echo-v0"
 END, OTHER = 3, 1000
 """The end of a turn; what is added for the second token of a character."""
 CLOSED = chr(END)
