@@ -1,10 +1,12 @@
 """Plays a game by the most probable tokens of a tiny model: an `palaestra.core.run.opponents.Opponent`.
 
-The token form and the text form of a game share their arrays, so the same player plays both.
+The token form and the text form of a game share their arrays, so the same player plays both. Turns of the text form
+may have more words.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ class TokenPlayer:
         check_fits(model, self.tokens)
         self.each = self.tokens.turn_size + self.tokens.found_size
         self.columns = self.tokens.question_size + self.tokens.turns * self.each
+        self.width = sum(math.prod(choice.shape) for choice in game.roles[0].action)
         self.memory_size = self.columns + self.tokens.new_memory(1).shape[1] + 1
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
@@ -49,4 +52,5 @@ class TokenPlayer:
         ids[lanes, start[:, None] + np.arange(words.shape[1])] = words
         known[:, -1] += 1
         memory[:] = known
-        return self.tokens.actions(words, seconds)[:, None]
+        actions = self.tokens.actions(words, seconds)
+        return np.pad(actions, [(0, 0), (0, self.width - actions.shape[1])])[:, None]
