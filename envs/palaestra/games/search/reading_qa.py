@@ -157,7 +157,7 @@ def _game(options: Any, library: ReadingLibrary, texts: Texts) -> Game:
     documents = len(library.starts) - 1 if texts.passages else PASSAGES
     count = len(texts.words)
     observation = turns.token_fields(documents, count, options.topk, sizes)
-    action = turns.token_choices(count, False, is_text)
+    action = turns.token_choices(count, False, options.query_words if is_text else 0)
     query_words, room = (options.query_words, MOST_WORDS) if is_text else (WORDS, WORDS)
     return Game(
         name="SearchQA-Reading",

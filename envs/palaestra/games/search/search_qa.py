@@ -377,7 +377,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
     else:
         documents = len(library.starts) - 1 if rules.fresh == 0 else PASSAGES
         observation = turns.token_fields(documents, len(texts.words), options.topk)
-        action = turns.token_choices(len(texts.words), judges, is_text)
+        action = turns.token_choices(len(texts.words), judges, options.query_words if is_text else 0)
         if is_dense:
             action = (*action, turns.found_choice(documents, options.topk))
     return Game(
@@ -394,7 +394,7 @@ def _game(options: Any, library: Library, texts: Texts) -> Game:
         default_opponent=turns.SCRIPTS[0],
         parameters=PARAMETERS,
         horizon=options.max_turns,
-        info=(*INFO, NUMBER),
+        info=(*INFO, replace(NUMBER, about=f"{NUMBER.about}; none was left out") if options.strict else NUMBER),
         end_reasons=("answered", "out_of_words"),
         scratch=turns.SCRATCH,
         world=library,

@@ -444,12 +444,14 @@ def observe_structured(s, world, observations, scratch):
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-def token_choices(vocabulary: int, judges: bool, is_text: bool = False) -> tuple[Choice, Choice]:
-    """A turn of words: as numbers, or as what a codec makes of text."""
-    verbs, size = (VERBS, MOST_WORDS) if is_text else (VERBS[: JUDGE + judges], WORDS)
+def token_choices(vocabulary: int, judges: bool, query_words: int = 0) -> tuple[Choice, Choice]:
+    """A turn of words: as numbers, or as what a codec makes of text, whose queries have at most so many words."""
+    verbs, size = (VERBS, MOST_WORDS) if query_words else (VERBS[: JUDGE + judges], WORDS)
+    about = "words of the query or the answer: 0 no word, 1 unknown"
+    about += f"; of a query at most {query_words}" if query_words else ""
     return (
         Choice("verb", len(verbs), verbs, "what the turn does"),
-        Choice("words", vocabulary, about="words of the query or the answer: 0 no word, 1 unknown", shape=(size,)),
+        Choice("words", vocabulary, about=about, shape=(size,)),
     )
 
 
