@@ -163,15 +163,15 @@ def test_a_page_opens_without_errors_and_asks_for_nothing(browser: Chromium, wri
 @pytest.mark.parametrize(
     ("id", "players"),
     [
-        ("TeamTag", {"red": "default", "blue": "random"}),
-        ("Skirmish-3m", {"red": "random", "blue": "builtin"}),
-        ("TeamPong", {"red": "tracker", "blue": "chaser"}),  # dashes
-        ("GraphPursuit-Petersen", {}),
-        ("SearchQA-2Hop", {"agent": "oracle"}),
+        ("palaestra/TeamTag-v0", {"red": "default", "blue": "random"}),
+        ("palaestra/Skirmish-3m-v0", {"red": "random", "blue": "builtin"}),
+        ("palaestra/TeamPong-v0", {"red": "tracker", "blue": "chaser"}),  # dashes
+        ("palaestra/GraphPursuit-Petersen-v0", {}),
+        ("palaestra/SearchQA-2Hop-v1", {"agent": "oracle"}),
     ],
 )
 def test_a_frame_is_what_render_draws(id: str, players: dict[str, str], browser: Chromium, tmp_path: Path):
-    replay = record(f"palaestra/{id}-v0", players, seed=3)
+    replay = record(id, players, seed=3)
     to_html(replay, tmp_path / "match.html")
     chosen = {0, 1, replay.steps // 3, replay.steps // 2, replay.steps}
     rendered = {k: sim.render(0).copy() for k, sim in enumerate(frames(replay)) if k in chosen}
