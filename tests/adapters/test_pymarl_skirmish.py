@@ -12,6 +12,8 @@ from palaestra import registry
 from palaestra.adapters.pymarl import TeamMultiAgentEnv
 from palaestra.games.skirmish import maps
 
+pytestmark = pytest.mark.check
+
 IDS = [row.id for row in registry.ROWS.values() if row.family == "skirmish" and row.id.startswith("palaestra/")]
 THREE, LATE, DUEL = "palaestra/Skirmish-3m-v0", "palaestra/SkirmishUnshaped-Late-v0", "palaestra/SkirmishDuel-v0"
 NOTHING, STOP = 0, 1

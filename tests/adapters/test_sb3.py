@@ -323,6 +323,7 @@ def test_returns_and_lengths_are_those_of_sb3s_own_monitor():
     assert finished > 4
 
 
+@pytest.mark.check
 def test_sb3s_wrappers_and_evaluation_work():
     vec = VecNormalize(VecCheckNan(as_vec_env(CARTPOLE, 8, monitor=True), raise_exception=True))
     model = PPO("MlpPolicy", vec, n_steps=32, batch_size=64, n_epochs=1, seed=0, device="cpu").learn(512)
@@ -496,6 +497,7 @@ def test_rewards_of_ones_own_go_to_the_rows_and_their_sum_to_the_team():
     assert sum(info["episode"]["r"] for info in own_infos[:3]) == pytest.approx(total[0])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("id", [BODY, COURIERS, DEPOT])
 def test_ppo_learns_on_them_without_complaint(id: str):
     dictionary = id == COURIERS

@@ -17,6 +17,8 @@ from palaestra.core.files import FileError
 from palaestra.game import TextSpace
 from palaestra.wrappers.transcript import text_ids
 
+pytestmark = pytest.mark.check
+
 LOOKUP = "text/Lookup-v0"
 
 

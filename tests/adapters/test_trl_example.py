@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.check
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_with_trl.py"
 SEED = 7
 OVER = "the episode is over"

@@ -23,6 +23,8 @@ from palaestra_baselines.arac_graphs import ABSENT, FULL_LIFE, GraphRoster, Plac
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Position, Sequences
 
+pytestmark = pytest.mark.check
+
 PURSUIT = "palaestra/GraphPursuit-v0"
 GAMMA = 0.81
 

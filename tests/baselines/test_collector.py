@@ -102,6 +102,7 @@ def test_recurrent_agents_must_hand_on_their_state():
         collector.play(np.zeros((1, 4), np.int64))
 
 
+@pytest.mark.check
 def test_the_global_state_is_recorded_where_it_is_wanted():
     assert recorded(3)["state"][:3] == [[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]]
     _, replay = collected(SOCCER, 1)
@@ -143,6 +144,7 @@ def test_the_replay_holds_what_the_lanes_did():
     assert collector.steps == int(replay.arrays["running"][:40].sum())
 
 
+@pytest.mark.check
 def test_random_starts_are_spread_over_all_positions():
     collector, _ = collected(SOCCER, 0, lanes=400, random_starts=True)
     enumeration = collector.roster.game.enumeration

@@ -44,6 +44,8 @@ from palaestra_baselines.common.pikl import payoffs, pikl_hedge, views_of
 from palaestra_baselines.common.value_anchor import Anchor
 from palaestra_baselines.dipllm import Args, Data, Learner, Samples, Teacher, anchor_player, load_policy
 
+pytestmark = pytest.mark.check
+
 TINY: dict[str, Any] = {
     **{
         "options": (f"last_year={SHORT['last_year']}",),

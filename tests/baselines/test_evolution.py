@@ -122,6 +122,7 @@ def duel() -> Any:
     sim.close()
 
 
+@pytest.mark.check
 def test_equal_members_have_equal_returns_and_others_differ(duel: Any):
     sim, roster = duel
     (role,) = roster.columns

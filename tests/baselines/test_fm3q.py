@@ -24,6 +24,8 @@ from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
 
+pytestmark = pytest.mark.check
+
 SOCCER = "palaestra/TeamGridSoccer-3x3-v0"
 MIXERS = ("monotone", "vdn", "pairwise")
 

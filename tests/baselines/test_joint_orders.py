@@ -85,6 +85,7 @@ class Following:
 # -- positions ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_features_are_the_numbers_of_observation_vector_for_all_powers(positions: Positions):
     for power, view in enumerate(positions.views):
         assert view.features.dtype == np.float32
@@ -215,6 +216,7 @@ def places_of(terrain: Terrain, power: int) -> np.ndarray:
     return terrain.view(power)[: terrain.provinces]
 
 
+@pytest.mark.check
 def test_values_of_places_are_those_of_the_script(positions: Positions):
     terrain = positions.terrain
     world = terrain.map

@@ -22,6 +22,8 @@ from palaestra_baselines.common.league import League, Opponents, Record, name_of
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.ucav_hierarchy import Args
 
+pytestmark = pytest.mark.check
+
 DUEL = "palaestra/SkirmishDuel-v0"
 SMALL = Args(
     env_id=DUEL,

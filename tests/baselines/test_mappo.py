@@ -37,6 +37,8 @@ from palaestra_baselines.mappo import (
     value_loss,
 )
 
+pytestmark = pytest.mark.check
+
 TAG, BATTLE = "palaestra/TeamTag-2v2-v0", "palaestra/Skirmish-3m-v0"
 SMALL: dict[str, Any] = {
     "env_id": TAG,

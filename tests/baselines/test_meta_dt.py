@@ -47,6 +47,8 @@ from palaestra_baselines.common.task_families import (
 )
 from palaestra_baselines.meta_dt import Args, Learner, load_policy
 
+pytestmark = pytest.mark.check
+
 POINT = "palaestra/MetaPoint-v0"
 SMALL = Design("reward", 3, "largest", prompt=3, steps=6, width=8, layers=2, heads=2, tokens=1)
 TINY: dict[str, Any] = {

@@ -15,6 +15,8 @@ from palaestra.core.run.opponents import load_policy as load_any
 from palaestra_baselines import minimax_q
 from palaestra_baselines.common.run_folder import read_rows
 
+pytestmark = pytest.mark.check
+
 SOCCER = "palaestra/GridSoccer-v0"
 
 

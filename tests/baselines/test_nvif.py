@@ -43,6 +43,8 @@ from palaestra_baselines.nvif import (
     td_loss,
 )
 
+pytestmark = pytest.mark.check
+
 EASY = "palaestra/GridPursuit-BlindEasy-v0"
 TINY: dict[str, Any] = {
     "env_id": EASY,

@@ -36,6 +36,8 @@ from palaestra_baselines.common.ordered_heads import (
     poisson_logits,
 )
 
+pytestmark = pytest.mark.check
+
 getcontext().prec = 50
 
 

@@ -185,6 +185,7 @@ class Sums:
         return features @ np.sin(np.arange(features.shape[1])) / 10.0
 
 
+@pytest.mark.check
 def test_results_are_the_rewards_at_the_end_and_half_the_difference_of_values_before():
     positions, rng = positions_of(DUEL, **SHORT), np.random.default_rng(0)
     some = np.flatnonzero(positions.ends | (np.arange(len(positions.ends)) % 12 == 0))

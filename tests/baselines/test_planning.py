@@ -74,6 +74,7 @@ def test_a_plan_is_worth_its_discounted_mean_rewards_and_the_value_after_them(ho
     np.testing.assert_allclose(found[0, 0], exact_worth(START, plans, 0.9), rtol=1e-5)
 
 
+@pytest.mark.check
 def test_the_planner_comes_within_five_percent_of_the_best_plan_of_a_grid():
     numbers = np.linspace(-1.0, 1.0, 21)
     grid = np.array(list(itertools.product(numbers, repeat=4))).reshape(-1, 2, 2)

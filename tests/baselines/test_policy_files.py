@@ -26,6 +26,8 @@ from palaestra_baselines.common.checked_arrays import write_arrays
 from palaestra_baselines.common.flat_networks import load_player
 from palaestra_baselines.common.policy_file import read_policy, reseal, save_policy
 
+pytestmark = pytest.mark.check
+
 SOCCER, PONG = "palaestra/TeamGridSoccer-3x3-v0", "palaestra/TeamPong-v0"
 METADATA = b'{"__metadata__": {"method": "fm3q"}, '
 WEIGHTS = palaestra_assets.path("weights")

@@ -52,6 +52,7 @@ def test_the_scales_of_the_input_fit_the_observation():
     assert len(ppo_tracking.INPUT_SCALE) == sum(f.size for f in TRACKING)
 
 
+@pytest.mark.check
 def test_a_short_training_writes_what_it_promises(tmp_path: Path):
     args = small(tmp_path)
     report = ppo_tracking.train(args)
@@ -71,6 +72,7 @@ def test_a_short_training_writes_what_it_promises(tmp_path: Path):
     )
 
 
+@pytest.mark.check
 def test_the_saved_perceptron_is_the_mean_of_sb3s_policy():
     vec = ppo_tracking.make_vec_env(SMALL)
     vec.seed(0)
@@ -88,6 +90,7 @@ def test_the_last_lanes_fly_wide_commands():
     vec.close()
 
 
+@pytest.mark.check
 def test_an_interrupted_run_resumes(tmp_path: Path):
     first = ppo_tracking.train(small(tmp_path, total_steps=512, evaluations=1))
     layers = [(np.ones_like(weight), bias) for weight, bias in arrays_to_layers(read_policy(first.weights)[0])]
@@ -103,6 +106,7 @@ def test_an_interrupted_run_resumes(tmp_path: Path):
     assert again.steps == 1024
 
 
+@pytest.mark.check
 def test_a_saved_policy_plays_as_an_opponent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = ppo_tracking.train(small(tmp_path, total_steps=256, evaluations=1)).weights
     monkeypatch.setattr("palaestra.core.run.opponents.entry_points", lambda group: [EntryPoint()])
@@ -200,6 +204,7 @@ def test_the_layers_of_an_inner_loop_are_those_of_its_file(tmp_path: Path):
         np.testing.assert_array_equal(found[1], expected[1])
 
 
+@pytest.mark.check
 def test_the_noise_falls_by_a_constant_factor_from_the_first_to_the_last_decision(tmp_path: Path):
     seen = []
 

@@ -30,6 +30,8 @@ from palaestra_baselines.common.training import Training
 from palaestra_baselines.common.unit_networks import UnitUtilities
 from palaestra_baselines.qmix import Factored, FactoredArgs, td_loss, until_last
 
+pytestmark = pytest.mark.check
+
 BATTLE = "palaestra/Skirmish-3m-v0"
 SMALL: dict[str, Any] = {
     "env_id": BATTLE,

@@ -18,6 +18,7 @@ from palaestra_baselines.common.rollout import Collector, Replay, random_actions
 pytest.importorskip("minari", reason='needs the extra "palaestra[data]"')
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("id", "team", "keywords"),
     [

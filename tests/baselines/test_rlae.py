@@ -26,6 +26,8 @@ from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import EVALUATION_SEED
 
+pytestmark = pytest.mark.check
+
 SMALL: dict[str, Any] = {
     "total_steps": 400,
     "lanes": 16,

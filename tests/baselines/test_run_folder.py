@@ -59,6 +59,7 @@ def test_a_second_run_in_the_same_folder_is_refused_and_changes_nothing(tmp_path
         pass
 
 
+@pytest.mark.check
 def test_another_process_is_refused_until_the_first_one_has_ended(tmp_path: Path):
     holder = (
         "import sys; from pathlib import Path; from palaestra_baselines.common.run_folder import lock;"

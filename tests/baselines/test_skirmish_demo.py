@@ -20,6 +20,8 @@ from palaestra.core.run.opponents import resolve
 from palaestra.evaluation import evaluate
 from palaestra_baselines import demo, skirmish_demo
 
+pytestmark = pytest.mark.check
+
 BATTLE = skirmish_demo.Battle("palaestra/Skirmish-3m-v0", "nearest")
 WORDS = ("--game", "skirmish", "--matches", "8", "--seed", "5", "--quiet")
 

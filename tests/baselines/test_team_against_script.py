@@ -47,6 +47,7 @@ def training_of(folder: Path, **given: Any) -> Training:
         return Training(args, entered, None)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("team", ["red", "blue"])
 def test_the_agents_of_one_team_learn_and_the_script_plays_the_others(team: str, tmp_path: Path):
     training = training_of(tmp_path, team=team, opponent="random")
@@ -62,6 +63,7 @@ def test_the_agents_of_one_team_learn_and_the_script_plays_the_others(team: str,
     assert np.unique(given).size > 2
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("method", [vdn, iql])
 def test_an_interrupted_run_of_one_team_resumes_bitwise_equal(method: Any, tmp_path: Path):
     assert_same_run(*whole_and_resumed(method, method.Args(**SMALL), tmp_path, stop=Stop))

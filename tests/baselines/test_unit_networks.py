@@ -31,6 +31,8 @@ from palaestra_baselines.common.unit_networks import (
     unit_player,
 )
 
+pytestmark = pytest.mark.check
+
 BATTLE = "palaestra/Skirmish-3m-v0"
 ROWS_OF = {"3m": (2, 3), "5m_vs_6m": (4, 6)}
 """Teammates and opponents of a unit, by map."""

@@ -22,6 +22,8 @@ from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities
 from palaestra_baselines.common.rollout import Position
 from palaestra_baselines.common.unit_networks import UnitLayout, UnitUtilities
 
+pytestmark = pytest.mark.check
+
 BATTLE = "palaestra/Skirmish-3m-v0"
 UNIT = 14
 """Numbers of a unit in the global state."""

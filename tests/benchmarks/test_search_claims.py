@@ -12,6 +12,7 @@ def test_no_match_without_an_answer_is_paid():
     assert [promise.value <= 0 for promise in found] == [True, True]
 
 
+@pytest.mark.check
 def test_facts_of_test_are_in_no_path_of_training():
     found = list(claims.split_promises(({"hops": 3}, {"compare": True}), passages=300))
     assert [promise.value for promise in found[::2]] == [0.0, 0.0]

@@ -64,6 +64,7 @@ def single(state: np.ndarray, **constants: float) -> CartPoleEnv:
     return env
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("slips", [0.02, 0.3, 0.5])
 def test_a_match_equals_gymnasiums_from_the_same_state(slips: float):
     n, rng = 8, np.random.default_rng(0)
@@ -86,6 +87,7 @@ def test_a_match_equals_gymnasiums_from_the_same_state(slips: float):
     assert sim.terminated.any() == (slips > 0.2)
 
 
+@pytest.mark.check
 def test_a_batch_equals_gymnasiums_vector_environment_from_the_same_states():
     n, rng = 16, np.random.default_rng(0)
     sim, vector = started(n), CartPoleVectorEnv(n)
@@ -122,6 +124,7 @@ def test_the_parameters_are_gymnasiums_constants():
     assert not sim.terminated[0]
 
 
+@pytest.mark.check
 def test_matches_start_near_the_middle_uniformly():
     start = states_of(started(20_000))
     assert (start >= -0.05).all()

@@ -22,6 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("palaestra.cli.benchmarks.CALIBRATION_LANES", 2)
 
 
+@pytest.mark.check
 @pytest.mark.usefixtures("quick")
 def test_bench_measures_every_face(run):
     rows = run("bench", MELEE, "--num-envs", 1, 3, "--rounds", 1, "--json").json()

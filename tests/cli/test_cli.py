@@ -102,6 +102,7 @@ def test_it_runs_as_a_module():
     assert CARTPOLE in printed
 
 
+@pytest.mark.check
 def test_the_console_script_finds_modules_of_the_current_folder(tmp_path: Path):
     (tmp_path / "my_game.py").write_text(
         "import palaestra\npalaestra.register('mine/Duel-v0', 'palaestra.games.teams.pong:game')\n"
@@ -133,6 +134,7 @@ def test_what_the_output_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch)
     assert out.buffer.getvalue() == b"\\xdcbungsplatz\n"  # type: ignore[attr-defined]
 
 
+@pytest.mark.check
 def test_a_closed_pipe_is_no_error():
     with as_a_module("list") as process:
         assert process.stdout is not None

@@ -67,6 +67,7 @@ def test_matches_are_evaluated(words: tuple[str, ...], says: str, run):
     assert says in printed.out
 
 
+@pytest.mark.check
 def test_matches_with_another_representation_are_evaluated(run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # no other test evaluates this representation
     printed = run("eval", LARGE, "--a", "nearest", "--b", "random", "--matches", "2", "--set", "observation=nearest")

@@ -61,6 +61,7 @@ def test_commands_show_it(run):
     assert run("info", COINS, "--json").json()["id"] == COINS
 
 
+@pytest.mark.check
 def test_doctor_says_what_to_install_for_it(run):
     assert run("doctor", "--json").json()["packages"]["toy-engine"] is None
     assert 'missing: pip install "toys[engine]"' in run("doctor").out

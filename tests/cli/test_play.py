@@ -379,6 +379,7 @@ def test_an_axis_about_its_middle_rests_and_one_that_is_missing_does_nothing():
     np.testing.assert_allclose(steered([]), [0.0, 0.0])
 
 
+@pytest.mark.check
 def test_a_window_reads_the_first_joystick(monkeypatch: pytest.MonkeyPatch):
     pygame = pytest.importorskip("pygame")
     stick = SimpleNamespace(init=lambda: None, get_numaxes=lambda: 2, get_axis=[-0.25, 1.0].__getitem__)

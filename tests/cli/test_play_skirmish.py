@@ -12,6 +12,8 @@ from palaestra.core.compile.linker import record_view
 from palaestra.games.skirmish.orders import AIM, EAST, FIRST, NORTH, SOUTH, STOP
 from palaestra.games.skirmish.render import view_of_match
 
+pytestmark = pytest.mark.check
+
 pytest.importorskip("PIL")
 ID = "palaestra/Skirmish-3m-v0"
 

@@ -14,6 +14,8 @@ import palaestra
 from palaestra.cli import questions
 from palaestra.games.search.search_services import find_seeds
 
+pytestmark = pytest.mark.check
+
 FRESH, FIXED, EXAMPLE = (f"palaestra/SearchQA-{name}-v1" for name in ("2Hop", "Fictional", "Custom"))
 SMALL = ("--set", "passages=300")
 

@@ -19,6 +19,8 @@ from palaestra.cli import serve as serve_command
 from palaestra.games.search import Index
 from palaestra.wrappers.transcript import text_env
 
+pytestmark = pytest.mark.check
+
 SPOKEN = "serve/Spoken-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
 PASSAGES = [{"id": "7", "contents": '"Cats"\nA cat sat.'}, {"id": "8", "contents": '"Dogs"\nA dog barks.'}]

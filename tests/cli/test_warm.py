@@ -56,6 +56,7 @@ def test_solvers_and_the_recorder_are_compiled_like_a_game(monkeypatch: pytest.M
     assert calls == ["palaestra.exact.values:compile_solvers", "palaestra.replay.lane_hashes:compiled_calls"]
 
 
+@pytest.mark.check
 @needs_compiler
 def test_kernels_are_compiled_in_processes_of_their_own():
     (row,) = warm.warm([CARTPOLE], jobs=2)

@@ -109,6 +109,7 @@ def test_cells_cover_the_map_and_heavy_borders_are_where_no_unit_passes(name: st
             assert near[a, b] == (kind != CLOSED)
 
 
+@pytest.mark.check
 def test_a_move_is_an_arrow_that_has_a_cross_where_it_failed() -> None:
     sim = after(SEV=(MOVE, "RUM"))
     middle, color = (place(sim, "SEV") + place(sim, "RUM")) / 2, picture.COLORS["russia"]
@@ -120,6 +121,7 @@ def test_a_move_is_an_arrow_that_has_a_cross_where_it_failed() -> None:
         assert amount(drawn(bounced), failed, WRONG) > 0
 
 
+@pytest.mark.check
 def test_a_support_is_a_line_and_faint_where_it_fits_no_order() -> None:
     order, moves = (SUPPORT_MOVE, "BRE", "PIC"), {"BRE": (MOVE, "PIC")}
     void, given = (

@@ -128,6 +128,7 @@ def test_two_units_take_a_held_centre():
     assert orders_of(sim, "greedy_support", FRANCE) in attack
 
 
+@pytest.mark.check
 def test_the_search_makes_legal_orders_as_plain_python():
     sim = position(france="A BUR, A RUH", germany="A MUN")
     assert {order[:5] for order in orders_of(sim, "search", FRANCE)} == {"A BUR", "A RUH"}

@@ -83,6 +83,7 @@ def test_setting_a_parameter_is_set_parameters(kind: str):
         assert np.all(base.damage == 2.5)
 
 
+@pytest.mark.check
 def test_rewards_are_those_of_the_new_rules():
     keywords: dict[str, Any] = {"compiled": False, "opponent": "random"}
     seen = {}
@@ -261,6 +262,7 @@ FIRST = [rows_[0].id for _, rows_ in registry.pages() if rows_[0].id.startswith(
 OTHERS = [id for id in registry.ROWS if id.startswith("palaestra/") and id not in FIRST]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("id", [*FIRST, *(pytest.param(id, marks=pytest.mark.slow) for id in OTHERS)])
 def test_an_environment_has_what_its_game_has(id: str):
     face = registry.make_env(id, compiled=False)

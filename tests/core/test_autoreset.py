@@ -33,6 +33,7 @@ def over(sim: Simulation) -> np.ndarray:
     return sim.terminated | sim.truncated
 
 
+@pytest.mark.check
 def test_next_step_spends_one_call_on_the_new_match_and_ignores_its_action():
     sim, rng = batch("next_step"), np.random.default_rng(0)
     loop, ended, resets = singles(), np.zeros(N, np.bool_), 0
@@ -61,6 +62,7 @@ def test_next_step_takes_any_action_for_the_new_match():
     assert (sim.states["steps"] == 0).all()
 
 
+@pytest.mark.check
 def test_same_step_keeps_the_last_observations_and_info_and_shows_the_new_match():
     sim, rng = batch("same_step"), np.random.default_rng(0)
     loop, resets = singles(), 0
@@ -110,6 +112,7 @@ def test_off_lets_a_finished_lane_wait_without_a_change_until_it_is_reset():
     assert (sim.states["steps"][done] == 0).all()
 
 
+@pytest.mark.check
 @settings(max_examples=20)
 @given(st.lists(st.booleans(), min_size=N, max_size=N), st.booleans())
 def test_a_reset_of_some_lanes_touches_nothing_else(chosen: list[bool], seeded: bool):

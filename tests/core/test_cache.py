@@ -145,6 +145,7 @@ EDITS = {
 }
 
 
+@pytest.mark.check
 def test_every_kind_of_edit_changes_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits of a second would have one byte code
     write(tmp_path)

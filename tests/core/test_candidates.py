@@ -62,6 +62,7 @@ def test_ids_beyond_n_are_no_actions_listed_or_not():
             sim.step(actions)
 
 
+@pytest.mark.check
 def test_a_random_player_draws_uniformly_from_its_list():
     sim = started(60, opponents={"red": "random", "blue": "random"})
     drawn: dict[int, int] = {}

@@ -159,6 +159,7 @@ def test_gymnasiums_vector_envs_carry_texts():
 # -- graphs ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 @pytest.mark.filterwarnings("ignore:.*Casting input x to numpy array")  # Gymnasium's, for nodes that are numbers
 @pytest.mark.parametrize(("node", "edge"), PAIRS)
 def test_a_graph_is_a_member_where_gymnasium_says_so(node: Any, edge: Any):

@@ -99,6 +99,7 @@ def in_place() -> list:
     return [getattr(owner, name) for owner, name in PLACES]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("count", [LARGE - 1, LARGE])
 def test_results_are_those_of_numba_alone(count: int):
     plain, quick = Program(), Program()
@@ -108,6 +109,7 @@ def test_results_are_those_of_numba_alone(count: int):
     assert quick.run() == quick_result
 
 
+@pytest.mark.check
 def test_only_the_driver_becomes_machine_code(monkeypatch: pytest.MonkeyPatch):
     program, calls = Program(), counted(monkeypatch, codegen.CPUCodeLibrary, "_optimize_final_module")
     with shortcuts(program.inside.mark):
@@ -139,6 +141,7 @@ def test_each_module_is_linked_once(monkeypatch: pytest.MonkeyPatch):
     assert set(counts.values()) == {1}
 
 
+@pytest.mark.check
 def test_an_operator_is_typed_once_for_the_same_types(monkeypatch: pytest.MonkeyPatch):
     program, calls = Program(), counted(monkeypatch, functions.BaseFunction, "get_call_type")
     with shortcuts(program.inside.mark):
@@ -152,6 +155,7 @@ def test_an_operator_is_typed_once_for_the_same_types(monkeypatch: pytest.Monkey
     assert with_shortcuts[key] == 1
 
 
+@pytest.mark.check
 def test_live_variables_are_looked_for_in_generators_alone(monkeypatch: pytest.MonkeyPatch):
     program, calls = Program(), counted(monkeypatch, analysis, "compute_live_variables")
     with shortcuts(program.inside.mark):
@@ -174,6 +178,7 @@ def test_nothing_is_left_behind():
     assert "finalize" not in vars(codegen.JITCodeLibrary)
 
 
+@pytest.mark.check
 def test_other_threads_compile_as_before(monkeypatch: pytest.MonkeyPatch):
     program, other = Program(), Program()
     calls, results = counted(monkeypatch, codegen.CPUCodeLibrary, "_optimize_final_module"), []
@@ -202,6 +207,7 @@ def test_code_of_the_user_that_is_compiled_inside_can_be_called():
         assert inner(5.0) == 3.0
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("owner", "name"), [(codegen, "RuntimeLinker"), (functions, "BaseFunction"), (npytypes, "Record")]
 )

@@ -89,6 +89,7 @@ def follow_garbage(*_):
         pass
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("spins", [drop_objects, collect_garbage])
 def test_time_is_up_too_where_python_drops_what_is_raised(spins: Callable[[], None], monkeypatch: pytest.MonkeyPatch):
     dropped: list[Any] = []

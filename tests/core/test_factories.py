@@ -146,6 +146,7 @@ def test_a_factory_that_fails_is_called_again():
     assert make(moody, {}) is make(moody, {})
 
 
+@pytest.mark.check
 def test_no_more_games_are_kept_than_the_limit_and_those_in_use_stay():
     first = make(anything, {"what": 0})
     second = make(anything, {"what": 1})

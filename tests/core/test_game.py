@@ -178,6 +178,7 @@ def test_there_are_many_such_names(name: str):
         game(state=((name, "i8"),))
 
 
+@pytest.mark.check
 def test_no_registered_game_has_one():
     from palaestra import registry
 

@@ -85,6 +85,7 @@ def assert_the_same_bits(sim: Simulation, twin: Simulation, decisions: int) -> N
         np.testing.assert_array_equal(sim.state(), twin.state())
 
 
+@pytest.mark.check
 @compares
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 @pytest.mark.parametrize("name", ["two_team", "orchard", "size_game", "body_game"])
@@ -145,6 +146,7 @@ def test_nothing_is_compiled(
         link(sim.game)
 
 
+@pytest.mark.check
 def test_an_interpreted_simulation_does_without_numba():
     program = """
 import sys
@@ -172,6 +174,7 @@ def test_two_twins_live_in_one_process_and_copies_stay_what_they_are(rules: Call
     np.testing.assert_array_equal(all_bytes(twin), all_bytes(compiled))
 
 
+@pytest.mark.check
 def test_workers_interpret_too():
     sim = ProcessSimulation(two_team_homogeneous.game(), 2, workers=1, compiled=False)
     one = KernelSimulation(sim.game, 2, compiled=False)

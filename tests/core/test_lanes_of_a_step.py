@@ -13,6 +13,8 @@ import palaestra
 from palaestra.core.contract.actions import ActionError
 from palaestra.replay import Recorder, frames, verify
 
+pytestmark = pytest.mark.check
+
 N, DECISIONS = 5, 24
 GAMES = {"orchard": orchard.game(), "engine": body_game.game(), "logged": logged_pucks.game()}
 HORIZONS = [3, 9, 4, 30, 7]

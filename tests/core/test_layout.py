@@ -123,6 +123,7 @@ def test_packing_a_record_is_slicing_the_corner_of_each_field(game: Game, seed: 
                 same(visible[f.name], corner(kernel[f.name], f.shape))
 
 
+@pytest.mark.check
 @settings(max_examples=60)
 @given(games(), st.integers(0, 2**32))
 def test_spans_of_fields_at_reset_are_marked(game: Game, seed: int):
@@ -136,6 +137,7 @@ def test_spans_of_fields_at_reset_are_marked(game: Game, seed: int):
                 same(row[name][f.name], expected)
 
 
+@pytest.mark.check
 @settings(max_examples=25)
 @given(games(), st.integers(0, 2**32), st.booleans())
 def test_plain_python_packs_as_the_kernel_does(game: Game, seed: int, started: bool):
@@ -146,6 +148,7 @@ def test_plain_python_packs_as_the_kernel_does(game: Game, seed: int, started: b
     same(one, other)
 
 
+@pytest.mark.check
 @settings(max_examples=100)
 @given(games(), st.integers(0, 2**32))
 def test_packing_masks_is_slicing_them_too(game: Game, seed: int):
@@ -159,6 +162,7 @@ def test_packing_masks_is_slicing_them_too(game: Game, seed: int):
             same(mine, its if choice.candidates is not None else its[..., : choice.n])
 
 
+@pytest.mark.check
 @settings(max_examples=60)
 @given(games())
 def test_the_table_of_words_says_where_the_mask_of_each_word_lies(game: Game):

@@ -161,6 +161,7 @@ def test_rewards_start_from_nothing_in_every_step():
     assert not sim.rewards.any()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("game", [GAME, MELEE], ids=["raid", "melee"])
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**32))
@@ -178,6 +179,7 @@ def test_what_one_team_gets_the_other_pays_and_members_share(game, seed: int):
     assert paid > 0 or game is GAME
 
 
+@pytest.mark.check
 @settings(max_examples=12)
 @given(st.integers(0, 2**32))
 def test_observations_are_inside_their_spaces_and_flags_make_sense(seed: int):

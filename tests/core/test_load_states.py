@@ -92,6 +92,7 @@ def test_a_refresh_writes_masks_too():
     assert sim.legal["scout"][:, :, 0].all()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", GAMES)
 def test_a_loaded_lane_continues_like_the_lane_that_it_was_copied_from(name: str, mode: Any):

@@ -62,6 +62,7 @@ def test_illegal_choices_add_up_over_a_match_and_start_anew_with_it():
     assert counts == [1, 1, 2, 2, 3, 3, 0, 1]  # every other decision is red's; the seventh call starts a match
 
 
+@pytest.mark.check
 def test_the_uniform_player_does_what_is_legal_and_all_of_it():
     sim = started(GAME, 64, opponents={"red": "random", "blue": "random"})
     seen = set()
@@ -79,6 +80,7 @@ def test_the_uniform_player_does_what_is_legal_and_all_of_it():
     assert seen == {(move, trigger) for move in range(3) for trigger in range(2)}
 
 
+@pytest.mark.check
 def test_a_slot_always_has_a_legal_choice():
     sim, rng = started(GAME, 16, autoreset_mode="same_step"), np.random.default_rng(0)
     for _ in range(80):

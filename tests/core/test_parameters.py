@@ -58,6 +58,7 @@ def test_a_change_acts_in_the_running_match_and_in_its_lane_alone():
     assert cut == [[False] * 3, [False] * 3, [False, False, True]]
 
 
+@pytest.mark.check
 @settings(max_examples=20)
 @given(st.floats(0, 10), st.integers(0, 2))
 def test_lanes_differ_in_nothing_but_their_parameters(damage: float, lane: int):

@@ -127,6 +127,7 @@ print(compiled_hash())
 """
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="compares with compiled code")
 def test_the_compiled_engine_gives_the_bits_of_the_interpreted_one():
     assert python(PROGRAM, NUMBA_DISABLE_JIT="1") == compiled_hash()
@@ -213,6 +214,7 @@ def test_a_start_of_all_lanes_sets_the_count_of_the_log_right():
     sim.snapshot()
 
 
+@pytest.mark.check
 @every_engine
 def test_the_memory_of_a_simulation_does_not_grow_with_its_decisions(game):
     sim = make(game, 2, autoreset_mode="same_step", parameters={"horizon": 60})
@@ -339,6 +341,7 @@ def test_a_record_of_the_compiled_twin_holds_everything():
 # -- threads and pictures ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_threads_reach_the_engine_and_do_not_change_a_bit():
     one, three = make(OUTSIDE, 5), make(OUTSIDE, 5, threads=3)
     assert (one.engine.threads, three.engine.threads) == (1, 3)

@@ -12,6 +12,7 @@ from palaestra.core.compile.linker import jit_disabled
 from palaestra.core.run.kernel import KernelSimulation
 
 
+@pytest.mark.check
 @pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 def test_numba_is_imported_with_the_first_simulation_and_not_before():
     program = """
@@ -47,6 +48,7 @@ def test_closing_ends_the_threads():
     assert not any(thread.is_alive() for thread in started)
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_simulation_with_threads_survives_a_fork():
     program = """

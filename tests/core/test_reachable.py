@@ -339,6 +339,7 @@ def digests(folder: Path, hash_seed: int, *sources: str) -> list[list[str]]:
     return [line.split() for line in python(DIGESTS, str(folder), *sources, **environment).splitlines()]
 
 
+@pytest.mark.check
 def test_digests_are_the_same_in_every_process_and_see_the_value_of_a_member(tmp_path: Path):
     first, changed = digests(tmp_path, 1, RULES, RULES.replace("FIRE = 7", "FIRE = 8"))
     assert digests(tmp_path, 2, RULES) == [first]

@@ -29,6 +29,7 @@ def test_agents_may_be_paid_unequally_and_a_team_has_the_sum():
     np.testing.assert_array_equal(sim.team_rewards("blue"), [expected[1] + expected[3]] * 2)
 
 
+@pytest.mark.check
 def test_members_of_a_team_that_is_paid_together_have_its_common_value():
     sim = simulation(size_game.game(agents=5, parcels=7), 3, opponents=dict.fromkeys(("red", "blue"), "nearest"))
     sim.reset(seed=1)

@@ -20,6 +20,7 @@ def started(game: Any, mode: Any, threads: int = 1) -> Any:
     return sim
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", GAMES)
 def test_what_ended_shows_its_end_and_the_row_shows_the_new_match(name: str, threads: int):

@@ -11,6 +11,8 @@ from games.play import simulation
 from palaestra import exact
 from palaestra.core.files.short_repr import short_repr
 
+pytestmark = pytest.mark.check
+
 
 @dataclasses.dataclass
 class Found:

@@ -54,6 +54,7 @@ CASES = [(RAID, "mix", "next_step"), (RAID, "random", "same_step"), (MELEE, Recu
 
 @pytest.mark.parametrize(("game", "opponent", "mode"), CASES, ids=["mix", "random", "recurrent"])
 class TestAMatchGoesOnAsItWouldHave:
+    @pytest.mark.check
     def test_after_restore(self, game, opponent, mode):
         sim = in_the_middle(game, opponent, mode)
         snapshot = sim.snapshot()
@@ -61,6 +62,7 @@ class TestAMatchGoesOnAsItWouldHave:
         sim.restore(snapshot)
         np.testing.assert_array_equal(go_on(sim, 5), first)
 
+    @pytest.mark.check
     def test_after_restore_in_another_simulation(self, game, opponent, mode):
         sim, other = in_the_middle(game, opponent, mode), simulation(game, 4, autoreset_mode=mode)
         if not isinstance(opponent, str):
@@ -68,6 +70,7 @@ class TestAMatchGoesOnAsItWouldHave:
         other.restore(sim.snapshot())
         np.testing.assert_array_equal(go_on(other, 5), go_on(sim, 5))
 
+    @pytest.mark.check
     @pytest.mark.parametrize("duplicate", [copy.deepcopy, through_pickle])
     def test_in_a_copy_and_neither_touches_the_other(self, game, opponent, mode, duplicate):
         sim = in_the_middle(game, opponent, mode)
@@ -79,6 +82,7 @@ class TestAMatchGoesOnAsItWouldHave:
         np.testing.assert_array_equal(go_on(sim, 5), ahead)
 
 
+@pytest.mark.check
 def test_restore_shows_the_match_as_it_stands():
     sim = in_the_middle()
     observations = sim.observations["scout"].copy()
@@ -100,6 +104,7 @@ def test_a_snapshot_keeps_the_seeds_of_the_lanes():
     np.testing.assert_array_equal(sim.lane_seeds, [1, 2, 3, 4])
 
 
+@pytest.mark.check
 def test_a_snapshot_does_not_change_with_the_match():
     sim = in_the_middle()
     snapshot = sim.snapshot()
@@ -116,6 +121,7 @@ def test_a_snapshot_of_something_else_is_refused():
         simulation(RAID, 5).restore(snapshot)
 
 
+@pytest.mark.check
 def test_a_snapshot_with_another_memory_is_refused_and_nothing_moves():
     sim = in_the_middle(MELEE, "chaser")
     before = all_bytes(sim)

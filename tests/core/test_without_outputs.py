@@ -50,6 +50,7 @@ def write_actions(sim: Any, rng: np.random.Generator) -> np.ndarray:
     return sim.buffers.action_words.copy()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("name", "threads"),
     [("orchard", 1), ("orchard", 2), ("relay", 1), pytest.param("hauliers", 2, marks=pytest.mark.check)],

@@ -13,6 +13,8 @@ from gymnasium import spaces
 from palaestra import pages, registry
 from palaestra.pages import page_spaces
 
+pytestmark = pytest.mark.check
+
 OURS = [id for id in registry.ROWS if id.startswith("palaestra/") and "Ucav" not in id]
 SPOKEN = "tests/Spoken-v0"
 registry.register(SPOKEN, "testing.broken_games:spoken", family="test")

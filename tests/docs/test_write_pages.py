@@ -22,6 +22,7 @@ ID, SMALL = "palaestra/CartPole-v0", "palaestra/TeamGridSoccer-3x3-v0"
 BEGIN, END = "<!-- begin: environments -->", "<!-- end: environments -->"
 
 
+@pytest.mark.check
 def test_the_pages_in_the_tree_are_up_to_date():
     stale = [str(p.relative_to(HOUSE)) for p in docs.stale(HOUSE)]
     assert not stale, f"run: {docs.COMMAND} (stale: {', '.join(stale)})"
@@ -99,6 +100,7 @@ def test_a_table_leaves_empty_columns_out_and_escapes():
     assert pages.markdown_table([]) == "None."
 
 
+@pytest.mark.check
 def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path: Path):
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
@@ -112,6 +114,7 @@ def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path:
     assert docs.write(tmp_path) == []
 
 
+@pytest.mark.check
 def test_a_readme_without_markers_is_not_changed(tmp_path: Path):
     readme = tmp_path / "README.md"
     readme.write_text("mine\n", encoding="utf-8")
@@ -119,6 +122,7 @@ def test_a_readme_without_markers_is_not_changed(tmp_path: Path):
     assert readme.read_text(encoding="utf-8") == "mine\n"
 
 
+@pytest.mark.check
 def test_a_stale_page_is_removed_and_a_page_by_another_author_is_not(tmp_path: Path):
     docs.write(tmp_path)
     left, own = (tmp_path / docs.PAGES / name for name in ("Gone-v0.md", "Own.md"))
@@ -130,6 +134,7 @@ def test_a_stale_page_is_removed_and_a_page_by_another_author_is_not(tmp_path: P
     assert own.exists()
 
 
+@pytest.mark.check
 def test_the_command_writes_and_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert docs.main(["--check", "--root", str(tmp_path)]) == 1
     assert docs.COMMAND in capsys.readouterr().out

@@ -24,6 +24,7 @@ def play(sim: Any) -> np.ndarray:
 # -- experts -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 def test_the_first_tokens_of_an_expert_are_right_as_often_as_its_skill_says() -> None:
     sim = started(MATCHES)
     is_right = sim.states["top"][:, :SPAN_TOKENS] == sim.states["right"][:, :SPAN_TOKENS, None]
@@ -110,6 +111,7 @@ def test_a_span_keeps_the_domain_of_the_one_before_as_often_as_told() -> None:
         )
 
 
+@pytest.mark.check
 @jitless
 def test_a_domain_that_stays_is_drawn_once_a_match() -> None:
     sim = started(32, domain_stay=1.0)
@@ -137,6 +139,7 @@ def test_noise_hides_the_domain_now_and_then() -> None:
 # -- the decision ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 @jitless
 def test_the_token_is_that_of_the_largest_weighted_sum() -> None:
     sim, generator = started(48), np.random.default_rng(0)

@@ -17,6 +17,8 @@ from palaestra.evaluation import evaluate, tournament
 from palaestra.evaluation.matches import EVALUATION_RUN, MATCH, MatchTable, play_pair
 from palaestra.evaluation.ratings import fit_elo, wilson_interval
 
+pytestmark = pytest.mark.check
+
 MELEE, RAID, CARTPOLE = "test/Melee-v0", "test/Raid-v0", "palaestra/CartPole-v0"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")
 palaestra.register(RAID, "games.two_team:game", family="test")

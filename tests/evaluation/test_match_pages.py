@@ -39,6 +39,7 @@ def test_every_match_has_a_page_and_a_line(tmp_path: Path):
     assert all(verify(load(path)).ok for path in replays)
 
 
+@pytest.mark.check
 def test_a_page_ends_where_its_match_ends(tmp_path: Path):
     from replay.test_page import read
 
@@ -52,6 +53,7 @@ def test_a_page_ends_where_its_match_ends(tmp_path: Path):
         assert about["command"] == f"palaestra replay matches_{k % 2}_0000.npz --verify{lane}"
 
 
+@pytest.mark.check
 def test_the_command_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = ["eval", "TeamPong", "--a", "tracker", "--b", "chaser", "--matches", "2", "--html", str(tmp_path)]
     assert main(words) == 0
@@ -86,6 +88,7 @@ def test_names_of_players_are_no_markup():
     assert listed(page)["player"] == name
 
 
+@pytest.mark.check
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own():
     shown = show(record(ID, {"red": "tracker"}, seed=1), height=500)
     text = shown.html

@@ -34,6 +34,7 @@ def certify(payoffs, game) -> None:
     assert upper - lower <= 1e-9 * span + 2 * size
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("payoffs", "value", "row", "column"),
     [
@@ -61,6 +62,7 @@ def test_the_answer_says_how_it_was_found():
     assert (flat.value, flat.gap) == (7.0, 0.0)
 
 
+@pytest.mark.check
 @given(SHAPES.flatmap(lambda shape: hnp.arrays(np.float64, shape, elements=FINITE)))
 def test_every_answer_is_certified(payoffs):
     certify(payoffs, matrix_game(payoffs))

@@ -16,6 +16,8 @@ from palaestra.exact import enumerate_positions, positions
 from palaestra.exact.positions import Board, PositionTable, joint_actions
 from palaestra.game import integer
 
+pytestmark = pytest.mark.check
+
 SOCCER = "palaestra/GridSoccer-v0"
 
 

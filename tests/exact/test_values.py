@@ -11,6 +11,8 @@ from palaestra.exact import enumerate_positions, matrix_game, simplex, solve, sw
 from palaestra.exact.sweeps import GAME
 from palaestra.exact.values import iterate, local_payoffs
 
+pytestmark = pytest.mark.check
+
 SOCCER = "palaestra/GridSoccer-v0"
 
 

@@ -117,6 +117,7 @@ def places(sim: Any) -> dict[str, Any]:
 GAMES = {"battle": {}, "alone": {"need": 1}, "together": {"need": 2}, "returns": {"need": 2, "returns": True}}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("reward", ["magent", "sparse"])
 @pytest.mark.parametrize("ties", ["lots", "nobody"])
 @pytest.mark.parametrize("name", GAMES)

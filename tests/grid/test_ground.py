@@ -71,6 +71,7 @@ TO_THE_MIDDLE = {"red_0": "move ahead", "red_1": "move down", "blue_0": "move ah
 AROUND = (5, 5), (4, 6), (5, 7), (6, 6)
 
 
+@pytest.mark.check
 def test_of_several_that_want_a_cell_exactly_one_gets_it():
     sim = go(place(fight(2, 2, lanes=40), *AROUND), **TO_THE_MIDDLE)
     got = [[place == (5, 6) for place in cells(sim, lane)] for lane in range(40)]

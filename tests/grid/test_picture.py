@@ -71,6 +71,7 @@ def test_a_large_map_has_several_cells_a_character():
     assert {len(lines), *map(len, lines)} == {50}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("rules", [battle, pursuit])
 def test_a_click_means_what_the_mask_allows_and_nothing_else(rules):
     teams = {"red": 30, "blue": 30} if rules is battle else {"predators": 30, "prey": 30}

@@ -37,6 +37,7 @@ def test_predators_move_along_rows_and_columns_and_hit_prey_alone():
     assert np.flatnonzero(sim.legal["prey"][0, 0]).tolist() == [0, 1, 2, 3, 4, 5, 7, 8], "all but ahead and down"
 
 
+@pytest.mark.check
 def test_with_returns_a_caught_prey_comes_back_into_a_free_cell_and_others_move_as_usual():
     lanes = 64
     sim = place(hunt(2, 2, lanes, returns=True), (5, 5), (7, 6), (5, 6), (6, 7))

@@ -161,6 +161,7 @@ def play(id: str, room: tuple[int, int], crowd: bool, decisions: int, lanes: int
     sim.close()
 
 
+@pytest.mark.check
 @pytest.mark.jitless
 @pytest.mark.parametrize("id", [BATTLE, PURSUIT])
 def test_without_a_compiler_too(id: str):

@@ -42,6 +42,7 @@ def test_it_equals_numpy(sizes):
     np.testing.assert_allclose(evaluate(make_network(layers), x), expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.check
 def test_compiled_and_interpreted_results_are_bitwise_equal():
     numba = pytest.importorskip("numba")
     compiled = numba.njit(error_model="numpy")(mlp)

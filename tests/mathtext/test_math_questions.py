@@ -55,6 +55,7 @@ def worked(question: str, order: str = "usual") -> tuple[list[str], str]:
     return steps, tokens[0]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("order", ["usual", "left_to_right"])
 @pytest.mark.parametrize(("split", "lanes"), [("train", MANY), ("long", SOME)])
 def test_a_chain_is_worked_out_modulo_10_in_its_order(split: str, lanes: int, order: str):

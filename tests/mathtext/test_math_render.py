@@ -12,6 +12,8 @@ from palaestra.drawing.colors import BACKGROUND
 from palaestra.games.mathtext.math_language import SOLUTION_TOKENS
 from palaestra.games.mathtext.math_render import DONE, LOWER, MARGIN, MIDDLE, RIGHT, UPPER, WRONG, steps_of
 
+pytestmark = pytest.mark.check
+
 ARITH_ID, ALGEBRA_ID = "palaestra/MathText-Arith-v1", "palaestra/MathText-Algebra-v0"
 
 

@@ -163,6 +163,7 @@ def test_zero_equals_zero_whatever_is_below_it():
         assert say(sim, f"answer {answer}") == is_right
 
 
+@pytest.mark.check
 def test_rules_and_scorer_agree_on_random_answers():
     rng, right = np.random.default_rng(1), 0
     sim = batch("algebra", MANY)

@@ -170,6 +170,7 @@ def test_five_tasks_are_held_out_and_lie_among_those_for_training(name: str):
 # ------------------------------------------------------------------------------------------------------------- scripts
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("factory", FACTORIES)
 def test_the_expert_beats_the_average_which_beats_random_play(factory: Any):
     expert, average, random = (
@@ -179,6 +180,7 @@ def test_the_expert_beats_the_average_which_beats_random_play(factory: Any):
     assert average.mean() > random.mean()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("factory", FACTORIES)
 def test_no_other_actions_earn_more_than_those_of_the_expert(factory: Any):
     sim = started(factory, opponents={"agent": "expert"})

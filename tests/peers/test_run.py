@@ -273,6 +273,7 @@ def test_a_command_shows_its_marked_lines_logs_all_and_says_how_it_failed(tmp_pa
     assert log.read_text().splitlines() == ["| shown", "logged"]
 
 
+@pytest.mark.check
 @pytest.mark.skipif(os.name == "nt", reason="groups of processes are POSIX's")
 def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path):
     command = ["sh", "-c", "sleep 60 & echo $!; wait"]

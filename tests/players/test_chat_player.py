@@ -29,6 +29,8 @@ from palaestra.registry import make_game
 from palaestra.replay import load, record
 from palaestra.wrappers.transcript import text_env
 
+pytestmark = pytest.mark.check
+
 ID, TUG, SPOKEN = "palaestra/SearchQA-2Hop-v1", "chat/Tug-v0", "chat/Spoken-v0"
 palaestra.register(TUG, "testing.broken_games:tug", family="test")
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")

@@ -353,6 +353,7 @@ def test_a_network_that_no_runtime_takes_is_refused(tmp_path: Path):
         resolve(MELEE, "red", path)
 
 
+@pytest.mark.check
 def test_damaged_files_play_or_are_refused_by_name(refused_by_name, tmp_path: Path):
     pytest.importorskip("onnxruntime")
     path = tmp_path / "mine.onnx"

@@ -54,6 +54,7 @@ CASES = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("source", ["model", "file"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_model_plays_what_it_predicts(case: str, source: str, spaces_env, moments, tmp_path: Path):

@@ -115,6 +115,7 @@ def test_numbers_that_many_tensors_share_are_not_copied_without_end():
         read_weights(saved({str(k): shared[:] for k in range(20)}))
 
 
+@pytest.mark.check
 def test_damaged_weights_are_read_or_refused():
     whole = saved({"w": torch.zeros(3, 4), "b": torch.zeros(3)})
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:

@@ -426,6 +426,7 @@ def test_scripts_shoot_only_at_opponents_that_their_team_sees(script: str):
     assert played(duel(4, 5, 7, red=2, parameters={"vision": 2}), script)[1] == [0, 0], "red_1 sees it"
 
 
+@pytest.mark.check
 def test_exchanged_teams_play_the_exchanged_match():
     rules: dict[str, float] = {"vision": 2, "hit_points": 2}
     sims = [confront("grid:3x3", 4, red=2, blue=2, observation="nodes", parameters=rules) for _ in range(2)]

@@ -60,6 +60,7 @@ def test_numbers_below_4096_stay_the_nodes():
     assert from_array([[0, 4095]]).nodes == 4096
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "source",
     [

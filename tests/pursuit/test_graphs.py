@@ -129,6 +129,7 @@ def test_generated_graphs_are_the_same_on_every_machine():
 # ---------------------------------------------------------------------------------------------------------------- hops
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", ["grid:4x7", "heawood", "dungeons:1x90", "scale_free:70x3", "tree:3x3", "path:1200"])
 def test_hops_are_those_of_a_search(name: str):
     graph = one(name)

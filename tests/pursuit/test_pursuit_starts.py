@@ -39,6 +39,7 @@ def are_about_equal(counts: np.ndarray) -> bool:
 # --------------------------------------------------------------------------------------------------------------- starts
 
 
+@pytest.mark.check
 @compiles
 def test_pursuers_stand_anywhere_and_the_evader_on_any_node_without_one():
     nodes = starts(14_400, graph="grid:3x3", pursuers=1)["node"]
@@ -58,6 +59,7 @@ def test_a_free_node_is_drawn_as_one_of_those_that_all_are_looked_at_for(pursuer
     assert len(np.unique(fast["node"][:, pursuers])) == 5
 
 
+@pytest.mark.check
 def test_the_table_of_positions_has_the_starts_of_the_game():
     table = enumerate_positions(ID, graph="path:3", pursuers=2, symmetry=False)
     found = np.zeros((3, 3, 3))

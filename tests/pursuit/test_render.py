@@ -220,6 +220,7 @@ def test_edges_between_the_borders_of_a_torus_leave_the_picture_on_both_sides():
         assert likeness(grid, (x, y), PANEL, 0) < 10.0
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("graph", ["grid:64x64", "regular:4096x4"])
 def test_a_graph_of_4096_nodes_is_drawn(graph: str):
     game, s = match(graph=graph, nodes=(0, 7, 4095), radius=2, vision=3)
@@ -276,6 +277,7 @@ def test_known_places_are_kept():
 NAMES = ["regular:100x3", "scale_free:150x1", "scale_free:700x2", "cycle:30", "complete:40", "tree:63x1"]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", NAMES)
 def test_a_computed_layout_is_always_the_same_and_its_nodes_stand_apart(name: str):
     (graph,) = read(name)

@@ -8,6 +8,7 @@ from reliability import interrupts
 FAST = ("interpreted", "engine with a log")
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[] if kind in FAST else pytest.mark.slow) for kind in interrupts.KINDS]

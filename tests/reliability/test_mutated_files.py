@@ -126,6 +126,7 @@ def test_all_files_are_of_some_kind():
     assert counts["replay"] == max(counts.values())
 
 
+@pytest.mark.check
 def test_spoilt_replays_are_refused_or_played(tmp_path: Path):
     kind = KINDS["replay"]
     outcomes = [use(kind, path) for path in spoil(kind, tmp_path, 60, seed=5)]

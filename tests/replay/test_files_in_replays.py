@@ -20,6 +20,8 @@ from palaestra.core.contract import factories
 from palaestra.core.files import FileError, TextFile
 from palaestra.replay import Recorder, ReplayError, load, record, verify
 
+pytestmark = pytest.mark.check
+
 BATTLE, HUNT, DRAWN = "palaestra/Skirmish-3m-v0", "palaestra/GraphPursuit-v0", "palaestra/SkirmishUnshaped-Maps-v0"
 EDGES = "a b\nb c\nc d\nd a\nd e\n"
 OPENS_A_PATH = "test/OpensAPath-v0"

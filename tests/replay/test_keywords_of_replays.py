@@ -15,6 +15,8 @@ from palaestra import registry
 from palaestra.replay import Recorder, Replay, ReplayError, load, record, verify
 from palaestra.replay.playback import check_fits
 
+pytestmark = pytest.mark.check
+
 IDS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 WORDS: list[tuple[str, dict[str, Any]]] = [
     ("Skirmish-3m-v0", {"ruleset": "smac-4.10", "reward": "sparse"}),

@@ -22,6 +22,8 @@ from palaestra.registry import make_game
 from palaestra.replay import Replay, ReplayError, agent_tables, frames, record, to_html
 from palaestra.replay.page import make_page, page_of
 
+pytestmark = pytest.mark.check
+
 NUMBERS = {
     "panel": 4,
     "layer": 0,

@@ -222,6 +222,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("call", CALLS)
 def test_an_interrupt_at_any_python_function_of_a_call_leaves_a_recording_that_verifies(call: str):
     """It goes on where nothing has happened, and ends before the call where something has."""

@@ -290,6 +290,7 @@ def test_other_rules_are_refused(monkeypatch: pytest.MonkeyPatch):
         verify(replay)
 
 
+@pytest.mark.check
 def test_a_game_of_many_sizes_repeats_in_its_own_size_alone():
     replay = record(ORCHARD, num_envs=2, pickers=2, horizon=6)
     assert verify(replay).ok

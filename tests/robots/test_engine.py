@@ -35,6 +35,7 @@ def played(lanes: int, threads: int, absurd: int | None = None, decisions: int =
     return sim
 
 
+@pytest.mark.check
 def test_the_bits_do_not_depend_on_threads():
     one, two = played(5, 1), played(5, 2)
     assert one.states.tobytes() == two.states.tobytes()

@@ -168,6 +168,7 @@ THEIRS = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("lanes", "decisions"), [(3, 90), pytest.param(8, 1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("robot", THEIRS)
 def test_alone_a_robot_is_gymnasiums_to_the_bit(robot: str, lanes: int, decisions: int):

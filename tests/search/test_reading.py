@@ -244,6 +244,7 @@ def test_a_careful_reader_answers_questions_of_a_fixed_world(
 # -- scripts and forms -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("script", "low", "high"), [("oracle", 1.0, 1.0), ("closed_book", 0.0, 0.2), ("first_hit", 0.0, 0.4)]
 )

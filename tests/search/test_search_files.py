@@ -50,6 +50,7 @@ def test_questions_whose_passage_is_hard_to_find_are_asked(tmp_path: Path) -> No
     assert set(zip(sim.states["number"].tolist(), sim.info["hops_found"].tolist(), strict=True)) == {(0, 1), (1, 0)}
 
 
+@pytest.mark.check
 def test_a_question_is_read_without_the_record_of_the_match(tmp_path: Path) -> None:
     """As players have none: by its words, or, where two questions begin with the same 24 words, these."""
     questions = [

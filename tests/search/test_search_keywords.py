@@ -10,6 +10,8 @@ from palaestra import registry
 from palaestra.core.compile.identity import rules_digest
 from palaestra.games.search.search_qa import game
 
+pytestmark = pytest.mark.check
+
 LOUD = {"aliases": 1.0, "near_duplicates": 1.0, "stale": 1.0, "contradicting": 1.0}
 
 

@@ -61,6 +61,7 @@ def assert_found_as_by_an_index(sim: Any, lane: int, lengths: tuple[int, int], c
         assert np.array_equal(scores[:hits], record.work.scores[:hits])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("noise", [{}, {"relations": 8}, NOISY])
 def test_the_search_of_a_fresh_world_is_that_of_an_index(noise: dict[str, Any]) -> None:
     sim = batch(2, **noise)
@@ -100,6 +101,7 @@ def test_a_search_shows_as_many_passages_as_asked(topk: int) -> None:
     assert (sim.states["shown"][0] >= 0).sum() == topk
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("id", ["palaestra/SearchQA-3Hop-v1", "palaestra/SearchQA-Compare-v1"])
 def test_searches_that_were_tried_beforehand_find_what_they_find_anew(id: str) -> None:
     """Queries of the question's path, and others of the same names or relations, or with a word more."""
@@ -121,6 +123,7 @@ def test_searches_that_were_tried_beforehand_find_what_they_find_anew(id: str) -
                     assert record.shown.tolist() == record.work.numbers.tolist()
 
 
+@pytest.mark.check
 def test_names_of_a_world_differ() -> None:
     """Also where names shall begin alike; other names are no one's first word."""
     sim = batch(64, near_duplicates=0.9, aliases=0.1)
@@ -130,6 +133,7 @@ def test_names_of_a_world_differ() -> None:
     assert len({name[0] for name in sim.states["name_words"][0].tolist()}) < 24
 
 
+@pytest.mark.check
 def test_noise_is_drawn_as_often_as_asked() -> None:
     """Shares of passages by what they say."""
     sim = batch(100, stale=0.3, contradicting=0.1, aliases=0.2, relations=8)
@@ -144,6 +148,7 @@ def test_noise_is_drawn_as_often_as_asked() -> None:
     assert (names[kinds != 4] & 1).mean() == pytest.approx(0.2, abs=0.02)
 
 
+@pytest.mark.check
 def test_noise_contradicts_the_facts() -> None:
     """Nothing leads to itself, two objects differ, and what is no longer or not so is no fact."""
     fixed = game(**SMALL, form="text", stale=0.9, contradicting=0.9).world.facts
@@ -184,6 +189,7 @@ def test_the_oracle_is_right_in_every_form(id: str) -> None:
     assert (returns[0] >= 1).all(), "it judges right, too"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("name", "low", "high"), [("1Hop", 1.0, 1.0), ("3Hop", 1.0, 1.0), ("Compare", 0.9, 1.0), ("Noisy", 0.2, 0.9)]
 )
@@ -218,6 +224,7 @@ def test_questions_of_very_noisy_worlds_can_be_answered(world: dict[str, Any]) -
     assert (play(sim) == 1).all()
 
 
+@pytest.mark.check
 def test_the_closed_book_answers_at_once_with_an_answer_of_the_right_kind() -> None:
     """People, towns, companies, years, different ones."""
     sim = batch(100, opponents={"agent": "closed_book"}, relations=8)
@@ -232,6 +239,7 @@ def test_the_closed_book_answers_at_once_with_an_answer_of_the_right_kind() -> N
     assert (sim.info["exact_match"] == 1).mean() < 0.3
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("keywords", [{"hops": 3, **NOISY}, {"hops": (1, 4), **SMALL}, {"hops": 4, "relations": 2}])
 def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
     """Each step has its subject as title and its relation and object in words; steps are joined; the last is right."""
@@ -259,11 +267,13 @@ def test_a_path_is_what_its_passages_say(keywords: dict[str, Any]) -> None:
         assert " ".join(words[-2:]) == entities[0]
 
 
+@pytest.mark.check
 def test_paths_have_all_lengths_that_were_asked_for() -> None:
     sim = batch(64, hops=(2, 4), relations=8)
     assert set(sim.states["hops"].tolist()) == {2, 3, 4}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("world", [{}, SMALL])
 def test_other_names_are_right_answers_too(world: dict[str, Any]) -> None:
     for number in range(2):
@@ -308,6 +318,7 @@ def test_a_group_of_one_seed_asks_one_question() -> None:
     assert np.array_equal(sim.states["name_words"][0], sim.states["name_words"][2])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("split_by", ["facts", "first_entity"])
 @pytest.mark.parametrize("asks", [{"hops": (1, 3)}, {"compare": True}])
 def test_splits_ask_about_different_entities_and_by_default_for_different_facts(
@@ -328,6 +339,7 @@ def test_splits_ask_about_different_entities_and_by_default_for_different_facts(
     assert counts["train"] > 5 * counts["test"] > 0
 
 
+@pytest.mark.check
 def test_the_order_of_questions_tells_nothing() -> None:
     """Answers of comparisons are as often yes, no or a name in the first half as in the second one."""
     answers = texts_of(batch(world="fixed", passages=3000, compare=True)).answers
@@ -337,6 +349,7 @@ def test_the_order_of_questions_tells_nothing() -> None:
         assert 0.7 < counts[0] / counts[1] < 1.4
 
 
+@pytest.mark.check
 def test_a_fixed_world_is_the_same_everywhere() -> None:
     """Its texts and questions by their hash."""
     part = game(**SMALL, form="text", world_seed=3, **{k: v for k, v in NOISY.items() if k != "relations"})
@@ -531,6 +544,7 @@ def test_each_observation_is_what_is_new() -> None:
     assert (last, reward, terminated) == ("", 1.0, True)
 
 
+@pytest.mark.check
 def test_fresh_passages_read_as_sentences() -> None:
     """As the passages of a fixed world do, and the question with its sign."""
     env = registry.make_env("palaestra/SearchQA-2Hop-v1", form="text", **NOISY)

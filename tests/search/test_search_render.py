@@ -29,6 +29,8 @@ from palaestra.games.search.search_render import (
 )
 from palaestra.games.search.turns import ANSWER, NONE, SEARCH
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/SearchQA-2Hop-v1"
 LONG = "a description without an end " * 60
 

@@ -17,6 +17,8 @@ from palaestra.games.search.library import MOST_WORDS
 from palaestra.games.search.queries import tell_limit
 from palaestra.wrappers.transcript import text_env
 
+pytestmark = pytest.mark.check
+
 FRESH = "palaestra/SearchQA-2Hop-v1"
 
 

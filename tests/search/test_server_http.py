@@ -157,6 +157,7 @@ def test_a_client_of_http_1_0_reads_a_long_answer_to_its_end(client: Client):
     assert len(json.loads(answer)["result"]) == 2000
 
 
+@pytest.mark.check
 def test_answers_that_nobody_reads_take_little_memory(connect: Connect):
     """Sixteen clients ask for 40 MB each and read nothing."""
     index = Index([f"cat {k} {'x' * 100_000}" for k in range(4)])

@@ -6,6 +6,8 @@ import pytest
 
 from palaestra import registry
 
+pytestmark = pytest.mark.check
+
 
 @pytest.mark.parametrize("turn", ["<search>mayor birthplace</search>", "<answer>mayor</answer>", ""])
 def test_a_turn_of_numbers_is_written_as_it_is_read(turn: str) -> None:

@@ -209,6 +209,7 @@ def test_with_fixed_agents_the_absent_are_there_and_have_the_no_op_alone(tmp_pat
     assert seen["red_1"]["action_mask"][[NOTHING, STOP]].tolist() == [0, 1], "it has come"
 
 
+@pytest.mark.check
 @compiles
 @pytest.mark.filterwarnings("ignore:No agents present but not all possible_agents")  # some names are never used
 @pytest.mark.parametrize("name", ["Waves", "Late", "Turncoats"])

@@ -13,6 +13,8 @@ from palaestra.game import Choice
 from palaestra.games.skirmish import battle_records, games, maps
 from palaestra.games.skirmish.orders import ATTACK_MOVE, EAST, FIRST, NOTHING, STOP
 
+pytestmark = pytest.mark.check
+
 ID = "test/Skirmish-v0"
 register(ID, "palaestra.games.skirmish.games:battle", family="test")
 compiles = pytest.mark.skipif(jit_disabled(), reason="thousands of decisions")

@@ -88,6 +88,7 @@ def test_damage_that_is_paid_is_what_the_target_had_left(tmp_path: Path):
 # --- time between attacks ---
 
 
+@pytest.mark.check
 def test_the_next_attack_follows_after_the_cooldown_and_minus_1_to_2_loops(tmp_path: Path):
     sim = fight(tmp_path, [("marine", 10, 9 + k) for k in range(5)], [("marauder", 14, 11)])
     added: list[float] = []
@@ -113,6 +114,7 @@ def test_a_unit_attacks_only_when_its_cooldown_is_over(tmp_path: Path):
     assert unit(sim, "hit_points", 1) == 115
 
 
+@pytest.mark.check
 def test_a_zealot_attacks_every_19_to_22_loops(tmp_path: Path):
     sim = fight(tmp_path, [("zealot", 10, 10)], [("spine_crawler", 10, 11.6)])
     attacks = 0
@@ -203,6 +205,7 @@ def test_the_attackers_of_a_dead_target_are_idle_until_the_next_decision(tmp_pat
     assert unit(sim, "hit_points", 3) == 45  # which the second marine could have shot at
 
 
+@pytest.mark.check
 def test_slots_beyond_the_agents_do_nothing(tmp_path: Path):
     sim = fight(tmp_path, [("marine", 3, 9 + k) for k in range(3)], [("marine", 29, 9 + k) for k in range(3)],
                 order={"kind": "attack_move", "points": [[3, 10]]})  # fmt: skip

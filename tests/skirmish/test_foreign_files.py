@@ -51,6 +51,7 @@ def refused(make: Callable[[], Any]) -> None:
     assert len(str(refusal.value)) < 600
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_map_of_anybody_is_refused_at_once_and_named(tmp_path: Path, name: str):
     path = tmp_path / "evil.json"

@@ -34,6 +34,7 @@ def on_map(game: Any, number: int) -> Any:
 # --- several maps ---
 
 
+@pytest.mark.check
 @compiles
 def test_all_maps_are_drawn_about_equally():
     sim = make_batch("palaestra/SkirmishUnshaped-Maps-v0", 256, maps=["3m", "5m", "2s3z"], autoreset_mode="off")

@@ -24,6 +24,8 @@ from palaestra_baselines.common.agents import Roster, make_lanes
 from palaestra_baselines.common.flat_networks import Utilities
 from palaestra_baselines.common.rollout import Batch, Collector, Position, Replay, epsilon_greedy
 
+pytestmark = pytest.mark.check
+
 BATTLE = "test/Skirmish-3m-v0"
 palaestra.register(BATTLE, "palaestra.games.skirmish.games:battle", family="test", map="3m")
 TEAM_OF = torch.zeros(3, dtype=torch.int64)

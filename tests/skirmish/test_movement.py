@@ -346,6 +346,7 @@ def test_bodies_that_overlap_push_each_other_apart_by_half_of_the_overlap(
     assert np.array([unit(sim, "position", slot) for slot in slots]) == pytest.approx(np.array(after), abs=1e-6)
 
 
+@pytest.mark.check
 def test_nobody_is_pushed_into_a_wall_or_off_the_map(tmp_path: Path):
     red, blue = [("marine", 5.99, 2.5), ("marine", 0.01, 4.5)], [("marine", 5.59, 2.5), ("marine", 0.41, 4.5)]
     sim = fight(tmp_path, red, blue, CHOKE)
@@ -357,6 +358,7 @@ def test_nobody_is_pushed_into_a_wall_or_off_the_map(tmp_path: Path):
     assert by_edge - edge == pytest.approx(0.75, abs=0.01)
 
 
+@pytest.mark.check
 def test_a_crowd_comes_apart(tmp_path: Path):
     crowd = [("zergling", 10 + 0.1 * (k % 4), 10 + 0.1 * (k // 4)) for k in range(16)]
     sim = fight(tmp_path, [("marine", 30, 18)], crowd)

@@ -24,6 +24,8 @@ from palaestra.games.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 from palaestra.games.skirmish.render import HEAL, click, radius_of, view_of_match, write
 from palaestra.games.skirmish.unit_icons import describe, initial
 
+pytestmark = pytest.mark.check
+
 SMAC = ruleset.load("smac-4.10")
 SHOT_OF_RED = blend(TEAMS[0], TEXT, 0.35)
 CORNER = ("....", "....", "..##", "..##")

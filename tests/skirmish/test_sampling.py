@@ -158,6 +158,7 @@ def test_a_place_that_is_anywhere_lies_on_open_ground_and_differs_from_match_to_
 # --- streams ---
 
 
+@pytest.mark.check
 @compiles
 def test_lane_i_of_a_seed_plays_the_match_of_that_seed_plus_i():
     together = make_batch(ID, 3, autoreset_mode="off", opponents={"red": "nearest", "blue": "builtin"})

@@ -12,6 +12,8 @@ from palaestra.core.compile.linker import jit_disabled
 from palaestra.games.skirmish import battle_records, maps, tactics
 from palaestra.games.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 
+pytestmark = pytest.mark.check
+
 ID = "test/Skirmish-tactics-v0"
 register(ID, "palaestra.games.skirmish.games:battle", family="test")
 NEW = ("kite", "retreat_heal", "split", "surround")

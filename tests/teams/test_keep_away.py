@@ -73,6 +73,7 @@ def test_a_player_sees_its_own_team_before_the_other_one():
     np.testing.assert_allclose(seen[2], [(0.8, -0.3), (0.3, 0.5), (-0.8, 1.3)], rtol=1e-6)  # blue_1, red_0, red_1
 
 
+@pytest.mark.check
 @pytest.mark.jitless
 @BOTH_ACTIONS
 def test_a_mirrored_match_continues_as_the_mirror(game):

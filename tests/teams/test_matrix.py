@@ -213,6 +213,7 @@ def test_maximin_plays_what_is_sure_and_not_what_might_be_most():
     assert sim.states["last"][0, :2].tolist() == [1, 1]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", ["pennies", "repeated"])
 def test_maximin_mixes_by_a_random_draw_that_only_teammates_share(name: Any):
     sim = started(64, game=name, opponents={"red": "maximin", "blue": "maximin"})

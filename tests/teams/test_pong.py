@@ -115,6 +115,7 @@ def test_a_ball_that_gets_to_the_wall_is_a_point_and_ends_the_match(direction: i
     assert sim.rewards[0].tolist() == ([1, 1, -1, -1] if winner == 0 else [-1, -1, 1, 1])
 
 
+@pytest.mark.check
 def test_rewards_add_up_to_zero_and_only_points_pay():
     sim = started(PAIRS, 64)
     rng = np.random.default_rng(2)
@@ -150,6 +151,7 @@ def test_the_opposite_draw_gives_the_mirrored_serve():
     np.testing.assert_array_equal(serves[1], serves[0] * [-1, 1])
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("game", [PAIRS, SINGLES], ids=["pairs", "singles"])
 def test_a_mirrored_match_continues_as_the_mirror(game: Any):
     assert_mirror_goes_on_as_mirror(game, decisions=80)

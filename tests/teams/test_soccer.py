@@ -270,6 +270,7 @@ def mirror_into(mirrored: Any, sim: Any, actions: np.ndarray) -> np.ndarray:
     return given["player"]["move"]
 
 
+@pytest.mark.check
 @EVERY_GAME
 def test_a_mirrored_match_continues_as_the_mirror_of_the_match(game: Any):
     lanes, half = 16, len(game.agents) // 2
@@ -318,6 +319,7 @@ def test_positions_are_counted_once_each(rows: int, columns: int, players: int, 
     assert np.diff(np.sort(cells, 1)).min() > 0, "no two players in a cell"
 
 
+@pytest.mark.check
 @settings(max_examples=20)
 @given(st.sampled_from(list(GAMES)), st.integers(0, 2**32 - 1))
 def test_what_the_rules_reach_is_placed_as_it_was(name: str, seed: int):

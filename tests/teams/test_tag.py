@@ -19,6 +19,7 @@ def stay(sim):
     sim.step(np.full(sim.actions.shape, STAY))
 
 
+@pytest.mark.check
 def test_a_touched_runner_pays_its_team_exactly_what_the_chasers_gain():
     sim = placed(PAIRS, TOUCHING, contact_reward=2.5)
     stay(sim)
@@ -118,6 +119,7 @@ def test_teammates_come_before_opponents():
     np.testing.assert_array_equal(seen["other_velocity_mps"][:, :, 1], expected)
 
 
+@pytest.mark.check
 @pytest.mark.jitless
 @pytest.mark.parametrize("actions", ["discrete", "continuous"])
 def test_a_mirrored_match_continues_as_the_mirror(actions):

@@ -25,6 +25,8 @@ from palaestra.game import Choice, Game
 from palaestra.pages import forms_of
 from palaestra.testing import Subject, check
 
+pytestmark = pytest.mark.check
+
 FIRST = list({registry.ROWS[id].factory: id for id in reversed(OURS)}.values())
 """The first id of each factory."""
 CHECKERS = ("gymnasium_check_env", "pettingzoo_parallel_api_test", "pettingzoo_api_test", "pettingzoo_seed_tests")

@@ -62,6 +62,7 @@ def test_a_playthrough_of_agents_that_speak_is_in_words(broken_games_are_registe
     assert "red_0 says 'pull " in said[0]
 
 
+@pytest.mark.check
 def test_golden_files_are_of_ids_that_exist():
     assert golden.orphans(FOLDER) == []
     hashes = golden.read_hashes(FOLDER)
@@ -75,6 +76,7 @@ def test_a_cross_platform_hash_is_the_same_interpreted_and_compiled():
     assert golden.fingerprint(DUEL) == "1b1457319063a9f4c785fa12e35974c1"
 
 
+@pytest.mark.check
 @pytest.mark.usefixtures("broken_games_are_registered")
 def test_what_is_recorded_is_found_again_and_a_change_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "ROWS", {DUEL: registry.ROWS[DUEL]})  # other tests have ids of this factory too
@@ -100,6 +102,7 @@ def test_what_is_recorded_is_found_again_and_a_change_is_seen(tmp_path: Path, mo
         golden.compare_playthrough(DUEL, tmp_path)
 
 
+@pytest.mark.check
 def test_a_platform_without_a_recorded_hash_is_skipped_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     id = "palaestra/CartPole-v0"
     golden.update([id], tmp_path)
@@ -115,6 +118,7 @@ def test_a_platform_without_a_recorded_hash_is_skipped_with_the_reason(tmp_path:
     assert len(golden.read_hashes(tmp_path)["per-platform"][id]) == 2
 
 
+@pytest.mark.check
 def test_a_changed_hash_takes_those_of_other_platforms_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     id = "palaestra/CartPole-v0"
     golden.update([id], tmp_path)

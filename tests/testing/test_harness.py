@@ -77,6 +77,7 @@ def test_what_a_check_makes_is_closed_after_it():
         made[0].reset()
 
 
+@pytest.mark.check
 def test_only_and_skip_choose_checks():
     assert [r.name for r in check(ID, only=[QUICK]).results] == [QUICK]
     assert [r.name for r in check(ID, only=QUICK).results] == [QUICK]

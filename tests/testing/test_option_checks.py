@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from games import duel
 
 from palaestra import register
@@ -21,6 +22,7 @@ def loud_duel(options: Any) -> Game:
     return replace(duel.game(), name=f"Duel{options.decisions}", horizon=options.decisions)
 
 
+@pytest.mark.check
 def test_an_option_that_decides_nothing_fails_and_one_for_files_alone_is_left_out():
     register("test/LoudDuel-v0", loud_duel, family="test")
     report = check("test/LoudDuel-v0", "fast", only=["each_option_makes_a_difference"])

@@ -42,6 +42,8 @@ import jsbsim
 from palaestra.games.ucav.airframes import AIRFRAMES, aircraft_tree, root_folder, systems_folder
 from palaestra.games.ucav.jsbsim_engine import JsbsimEngine, silence
 
+pytestmark = pytest.mark.check
+
 Commands = tuple[float, float, float, float]
 """Aileron, elevator, rudder, throttle."""
 Start = dict[str, Any]

@@ -162,6 +162,7 @@ def travelled(heading_deg: float, north_m: float, east_m: float, planet: str) ->
     return np.array([north * cosine + east * sine, east * cosine - north * sine, up])
 
 
+@pytest.mark.check
 def test_around_the_still_planet_flights_depend_on_neither_heading_nor_place():
     ways = [travelled(90.0 * k, *at, "still") for k in range(4) for at in ((0.0, 0.0), (8000.0, -6000.0))]
     assert max(np.linalg.norm(way - ways[0]) for way in ways) < 0.2

@@ -253,6 +253,7 @@ def scatter(match: Match, random: np.random.Generator) -> None:
         body.load_factor_g = random.uniform(-9, 9)
 
 
+@pytest.mark.check
 @given(st.integers(0, 2**32))
 def test_the_rewards_add_up_to_exactly_zero(seed):
     random = np.random.default_rng(seed)
@@ -377,6 +378,7 @@ def test_heights_and_speeds_start_within_their_ranges():
 # -------------------------------------------------------------------------------------------------------------- sight
 
 
+@pytest.mark.check
 @given(st.integers(0, 2**32))
 def test_what_is_seen_lies_within_the_bounds_of_the_table(seed):
     random = np.random.default_rng(seed)

@@ -167,6 +167,7 @@ def test_rates_are_the_derivatives_of_what_they_are_rates_of(ego, other):
     np.testing.assert_allclose((then - now) / dt, np.cross(rate, now), atol=5e-3)
 
 
+@pytest.mark.check
 @given(st.lists(st.floats(-100.0, 100.0), min_size=6, max_size=6))
 def test_the_miss_distance_is_that_of_two_straight_lines(numbers):
     start, end = np.array(numbers[:3]), np.array(numbers[3:])

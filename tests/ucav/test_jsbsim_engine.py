@@ -95,6 +95,7 @@ def engine(kind):
     engine.close()
 
 
+@pytest.mark.check
 @pytest.mark.usefixtures("no_idle_aircraft")
 def test_the_same_start_gives_the_same_bytes_after_twenty_different_histories():
     veteran, novice = JsbsimEngine(GAME, 1), JsbsimEngine(GAME, 1)

@@ -99,6 +99,7 @@ def test_a_ball_without_air_forces_falls_as_newton_says(balls, planet, j2, start
     assert np.linalg.norm(velocity(flight) - end_speed) < 1e-5
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(("factor", "expected"), [(1.0, 1.0), (1.3, None)])
 def test_an_orbit_around_the_still_planet_is_keplers(balls, factor, expected):
     """A circle stays one; on an ellipse energy and angular momentum stay what they were."""

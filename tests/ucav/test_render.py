@@ -184,6 +184,7 @@ def test_no_state_is_too_odd_for_a_picture(state: str):
     assert draw_dogfight(GAME, None, records[0]).std() > 5.0
 
 
+@pytest.mark.check
 def test_a_picture_needs_no_display_and_loads_neither_window_nor_plot():
     program = """
 import sys, numpy as np
@@ -351,6 +352,7 @@ def test_a_film_of_a_fight_is_small(tmp_path: Path):
     assert (tmp_path / "fight.gif").stat().st_size < 21 * 10_000  # 24 s at 10 Hz stay below 2.4 MB
 
 
+@pytest.mark.check
 def test_a_plot_of_a_fight_needs_no_display(tmp_path: Path):
     pytest.importorskip("matplotlib", reason="plots need the extra palaestra[render]")
     records = make_fight(60)

@@ -193,6 +193,7 @@ def test_a_pass_beyond_the_distance_is_no_collision():
 # --------------------------------------------------------------------------------------------------- rewards in sum
 
 
+@pytest.mark.check
 @settings(max_examples=20)
 @given(st.integers(0, 2**32))
 def test_the_rewards_of_the_teams_add_up_to_exactly_zero_and_a_return_ends_at_most_at_two(seed):

@@ -21,6 +21,7 @@ def parallel(id: str, **keywords: Any) -> Any:
     return registry.make_parallel(id, **{"horizon": 12, **keywords})
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mask", ["obs", "info"])
 @pytest.mark.parametrize("observation", ["dict", "nearest"])
 def test_a_team_observes_the_lists_of_its_members(mask: str, observation: str, monkeypatch: pytest.MonkeyPatch):

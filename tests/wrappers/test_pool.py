@@ -19,6 +19,8 @@ from palaestra.core.run.opponents import FunctionOpponent, Opponent
 from palaestra.game import Game
 from palaestra.wrappers import SelfPlayPool, pool
 
+pytestmark = pytest.mark.check
+
 MELEE = "pool/Melee-v0"
 SEARCH = "palaestra/SearchQA-2Hop-v1"
 palaestra.register(MELEE, "games.two_team_homogeneous:game", family="test")

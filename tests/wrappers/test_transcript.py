@@ -21,6 +21,8 @@ from palaestra.game import Game, Option, TextSpace, with_options
 from palaestra.wrappers import Messages, Transcript
 from palaestra.wrappers.transcript import text_env, text_ids
 
+pytestmark = pytest.mark.check
+
 ECHO, SPOKEN, WORDY = "text/Echo-v0", "text/Spoken-v0", "text/Wordy-v0"
 palaestra.register(SPOKEN, "testing.broken_games:spoken", family="test")
 

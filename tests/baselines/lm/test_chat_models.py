@@ -28,6 +28,8 @@ from palaestra_baselines.common.lm.losses import loss_mask
 from palaestra_baselines.common.lm.rollouts import play_at_own_pace
 from palaestra_baselines.common.lm.text_player import TextPlayer
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/SearchQA-2Hop-v1"
 TURN_TOKENS = 40
 FEW: dict[str, Any] = {

@@ -27,6 +27,8 @@ from palaestra_baselines.common.lm.rollouts import make_batch, play
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.critic_search import mixed_advantages, noise_of, turn_advantages
 
+pytestmark = pytest.mark.check
+
 THREE_HOPS = "palaestra/SearchQA-3Hop-v1"
 SMALL: dict[str, Any] = {
     "env_id": THREE_HOPS,

@@ -32,6 +32,8 @@ from palaestra_baselines.common.lm.rollouts import Rollout, make_batch, measure_
 from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel, model_of
 from palaestra_baselines.common.policy_file import read_policy
 
+pytestmark = pytest.mark.check
+
 TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
 SMALL: dict[str, Any] = {
     "total_steps": 40,

@@ -33,6 +33,8 @@ from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, WIDTH, TinyM
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/SearchQA-2Hop-v1"
 TAGS = ["<search>", "</search>", "<answer>", "</answer>"]
 LANES, GROUP, TURN_TOKENS = 6, 3, 12

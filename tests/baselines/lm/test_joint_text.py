@@ -27,6 +27,8 @@ from palaestra_baselines.common.joint_text import TextPlanPlayer, TextPolicy, Tr
 from palaestra_baselines.common.lm.hf_model import MODEL, HFModel, ancestors
 from palaestra_baselines.common.value_anchor import Anchor
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/ConcertDuel-v0"
 LANES = 6
 

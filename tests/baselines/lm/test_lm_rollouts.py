@@ -48,6 +48,8 @@ from palaestra_baselines.common.lm.rollouts import (
 )
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
+pytestmark = pytest.mark.check
+
 TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
 LANES, GROUP = 24, 4
 NOUN, NAME = FIRST_RELATION, FIRST_NAME + 8

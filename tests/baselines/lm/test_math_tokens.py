@@ -22,6 +22,8 @@ from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, DOT, END, PAD
 from palaestra_baselines.common.lm.rollouts import UNSAID, check_fits, make_batch, play, play_at_own_pace
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
+pytestmark = pytest.mark.check
+
 LANES = 64
 SEEDS = np.arange(LANES, dtype=np.uint64)
 

@@ -26,6 +26,8 @@ from palaestra_baselines.common.lm.rollouts import Rollout, play
 from palaestra_baselines.common.lm.tiny_model import Nucleus, TinyModel
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 
+pytestmark = pytest.mark.check
+
 M, V, K = 5, 9, 3
 SMALL: dict[str, Any] = {
     "total_steps": 60,

@@ -22,6 +22,8 @@ from palaestra_baselines.common.lm.privileged import FORMS, prefixes, told_text
 from palaestra_baselines.common.lm.rollouts import Rollout, play
 from palaestra_baselines.common.policy_file import read_policy
 
+pytestmark = pytest.mark.check
+
 SMALL: dict[str, Any] = {
     "env_id": "palaestra/SearchQA-3Hop-v1",
     "base": "noisy",

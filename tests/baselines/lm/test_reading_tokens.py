@@ -21,6 +21,8 @@ from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, END, INFO, IN
 from palaestra_baselines.common.lm.reading_tokens import KEPT, Reader, ReadingTokens
 from palaestra_baselines.common.lm.rollouts import Rollout, make_batch, play, rows_of
 
+pytestmark = pytest.mark.check
+
 ID = "palaestra/SearchQA-Reading-v0"
 LANES = 32
 

@@ -25,6 +25,8 @@ from palaestra_baselines.common.lm.rollouts import Rollout, play
 from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel
 from palaestra_baselines.common.policy_file import read_policy
 
+pytestmark = pytest.mark.check
+
 GROUPS, GROUP = 2, 4
 SMALL: dict[str, Any] = {
     "total_steps": 24,

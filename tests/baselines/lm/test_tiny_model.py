@@ -17,6 +17,8 @@ from palaestra_baselines.common.lm.name_tokens import CONTEXT, VOCABULARY
 from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, PAD, TinyModel, last_tokens, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 
+pytestmark = pytest.mark.check
+
 V, LENGTH = 11, 9
 
 
