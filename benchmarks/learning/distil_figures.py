@@ -42,7 +42,7 @@ class Place:
         iterations: Of a run.
         measured: Iterations after which exact match is measured.
         turns: Turns of a match, about.
-        learning_rate: Of all methods there, see `docs/results.md`.
+        learning_rate: Of all methods there, see `docs/results/text.md`.
     """
 
     title: str

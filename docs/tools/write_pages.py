@@ -1,7 +1,7 @@
 """The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
 ``palaestra info ID`` prints the page of one id. ``python docs/tools/write_pages.py --write`` writes the pages in
-`docs/environments/`, the modules of families in `docs/api/`, and the tables of README.md, docs/results.md,
+`docs/environments/`, the modules of families in `docs/api/`, and the tables of README.md, docs/results.md and its pages,
 docs/keywords.md and the guide to the environments; ``--check`` fails where they are stale.
 """
 
@@ -12,6 +12,7 @@ import ast
 import csv
 import importlib
 import pkgutil
+import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -35,6 +36,10 @@ BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
 README, RESULTS, KEYWORDS = Path("README.md"), Path("docs", "results.md"), Path("docs", "keywords.md")
+FIELDS = Path("docs", "results")
+"""Pages of results, one a field. Each begins with its table of claims, whose numbers for the overview are bold."""
+BADGES = {"shown": "🟢", "partly": "🟡", "not shown": "⚪", "refuted": "🔴"}
+"""Before a verdict, by its first words."""
 CHOICE, API = Path("docs", "guides", "choose_an_environment.md"), Path("docs", "api")
 """Pages with tables that are written here, beside those of the environments."""
 FIGURES = Path("docs", "figures")
@@ -102,6 +107,27 @@ def gallery_table(root: Path) -> str:
         if rows[0].family != "calibration" and (root / gallery.FOLDER / gallery.picture_name(page)).exists()
     ]
     return "\n".join(cells)
+
+
+def claims_table(root: Path) -> str:
+    """Overview of the claims of all `FIELDS`: a line each, with its verdict and what is bold in the cell of figures."""
+    lines = ["| paper | its claim | verdict | measured here |", "|---|---|---|---|"]
+    for page in sorted((root / FIELDS).glob("*.md")):
+        for paper, claim, measured, verdict, _ in claims_of(page):
+            word = max((word for word in BADGES if verdict.startswith(word)), key=len)
+            number = re.search(r"\*\*(.+?)\*\*", measured)
+            if number is None:
+                raise ValueError(f"{page}: no number of the claim {claim!r} is bold")
+            shown = "" if paper == "the same" else paper
+            badge = f"[{BADGES[word]} {word}]({FIELDS.name}/{page.name})"
+            lines.append(f"| {shown} | {claim} | {badge} | {number[1]} |")
+    return "\n".join(lines)
+
+
+def claims_of(page: Path) -> list[list[str]]:
+    """Rows of a page's first table: paper, claim, what was measured, verdict, command."""
+    table = page.read_text(encoding="utf-8").partition("\n|")[2].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table[2:]]
 
 
 def baseline_table(root: Path) -> str:
@@ -404,7 +430,7 @@ def _files(root: Path) -> dict[Path, str]:
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
     for name in (folder.name for folder in pkgutil.iter_modules(games.__path__) if folder.ispkg):
         files[root / API / f"{name}.md"] = reference(root, name)
-    for page in (README, RESULTS, CHOICE, KEYWORDS):
+    for page in (README, RESULTS, CHOICE, KEYWORDS, *(FIELDS / path.name for path in (root / FIELDS).glob("*.md"))):
         if (root / page).exists():
             text = (root / page).read_text(encoding="utf-8")
             for name, make in _tables(root).items():
@@ -420,6 +446,7 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "gallery": lambda: gallery_table(root),
         "example": lambda: example(root),
         "options": option_table,
+        "claims": lambda: claims_table(root),
         "baselines": lambda: baseline_table(root),
         "battles": lambda: battle_table(root),
         "more battles": lambda: more_battles_table(root),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from docs.test_code import CONSOLE_SCRIPT, execute
+from write_pages import claims_of
 
 from palaestra import cli
 
@@ -23,6 +24,7 @@ README = ROOT / "README.md"
 PAGES = [
     README,
     *(ROOT / "docs" / f"{name}.md" for name in ("results", "speed", "libraries", "guarantees")),
+    *(RESULTS := sorted((ROOT / "docs" / "results").glob("*.md"))),
     ROOT / "docs" / "guides" / "choose_an_environment.md",
 ]
 PROGRAMS = ("palaestra", "python", "make", "pip", "source", "export")
@@ -120,13 +122,12 @@ def test_links_of_a_page_lead_somewhere(page: Path):
         assert not title or title in [re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles], link
 
 
-def test_every_claim_has_a_paper_in_the_references_a_verdict_and_a_command():
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").partition("## Methods")[0]
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_every_claim_has_a_paper_in_the_references_a_number_a_verdict_and_a_command(page: Path):
     papers = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    for paper, claim, measured, verdict, command in rows[2:]:
+    for paper, claim, measured, verdict, command in claims_of(page):
         assert claim
-        assert measured
+        assert re.search(r"\*\*.+?\*\*", measured), measured
         assert verdict.startswith(VERDICTS), verdict
         assert re.fullmatch(r"`(python -m |python benchmarks/|palaestra ).+`", command), command
         for number in re.findall(r"arXiv:([\d.]+)", paper):
