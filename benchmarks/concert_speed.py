@@ -3,7 +3,7 @@
 ::
 
     pip install "diplomacy>=1.1.2"
-    python benchmarks/speed.py --measurements zz
+    python benchmarks/speed.py --measurements concert
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(folder)
     rows = [
-        [m.letter, m.about, f"{m.value:,.3g}", "" if m.bar is None else f"{m.bar:g}", VERDICTS[m.holds], m.note]
+        [m.name, m.about, f"{m.value:,.3g}", "" if m.bar is None else f"{m.bar:g}", VERDICTS[m.holds], m.note]
         for m in found
         if m.value is not None
     ]

@@ -3,7 +3,7 @@
 ::
 
     pip install magent2==0.3.4
-    python benchmarks/speed.py --measurements zt zu zv zw zx
+    python benchmarks/speed.py --measurements grid-magent grid-huge grid-start grid-threads grid-mirrored
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Measurement:
     """One measured number.
 
     Attributes:
-        letter: Name of the measurement.
+        name: Name of the measurement.
         about: What is compared with what.
         value: The number; None where it could not be measured.
         bar: What it is held to; None where it is reported for comparison.
@@ -27,7 +27,7 @@ class Measurement:
         note: Absolute numbers, or why it could not be measured.
     """
 
-    letter: str
+    name: str
     about: str
     value: float | None
     bar: float | None
@@ -86,7 +86,7 @@ def register_game(id: str, spec: str) -> str:
 def print_measurements(measurements: Sequence[Measurement]) -> None:
     """Prints the table of measurements."""
     rows = [
-        [f.letter, f.about, value_text(f.value), bar_text(f.bar, f.at_least), VERDICTS[f.holds], f.note]
+        [f.name, f.about, value_text(f.value), bar_text(f.bar, f.at_least), VERDICTS[f.holds], f.note]
         for f in measurements
     ]
     print_table(rows, ["", "measurement", "measured", "bar", "", ""])

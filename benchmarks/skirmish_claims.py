@@ -231,7 +231,7 @@ def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
     writer = csv.writer(text)
     writer.writerow(["group", "measurement", "measured", "bar", "at_least", "verdict", "note"])
     for measurement in measurements:
-        row = [measurement.letter, measurement.about, measurement.value, measurement.bar, measurement.at_least]
+        row = [measurement.name, measurement.about, measurement.value, measurement.bar, measurement.at_least]
         writer.writerow([*row, VERDICTS[measurement.holds], measurement.note])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, lambda file: file.write(text.getvalue().encode()))

@@ -3,7 +3,7 @@
 ::
 
     python benchmarks/speed.py                     # all of them, an hour
-    python benchmarks/speed.py --measurements a d k     # some
+    python benchmarks/speed.py --measurements cartpole threads exact   # some
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints. Returns 1 where a bar was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
-        "--measurements", nargs="*", metavar="LETTER", choices=MEASUREMENTS, help="a to zz (default: all)"
+        "--measurements",
+        nargs="*",
+        metavar="NAME",
+        choices=MEASUREMENTS,
+        help=f"{', '.join(MEASUREMENTS)} (default: all)",
     )
     add_json(parser)
     args = parser.parse_args(arguments)
@@ -64,14 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = args.measurements or list(MEASUREMENTS)
     found: list[Measurement] = []
     with Progress("measurements") as progress:
-        for done, letter in enumerate(chosen):
-            function, about, bar, at_least = MEASUREMENTS[letter]
-            progress(done, len(chosen), letter)
-            report = lambda note, done=done, letter=letter: progress(done, len(chosen), f"{letter} {note}")  # noqa: E731
+        for done, name in enumerate(chosen):
+            function, about, bar, at_least = MEASUREMENTS[name]
+            progress(done, len(chosen), name)
+            report = lambda note, done=done, name=name: progress(done, len(chosen), f"{name} {note}")  # noqa: E731
             try:
-                found += [replace(measurement, letter=letter) for measurement in function(report)]
+                found += [replace(measurement, name=name) for measurement in function(report)]
             except (NotHere, ImportError) as reason:
-                found.append(Measurement(letter, about, None, bar, at_least, str(reason)))
+                found.append(Measurement(name, about, None, bar, at_least, str(reason)))
     if args.json:
         print_json([{**asdict(measurement), "holds": measurement.holds} for measurement in found])
     else:
@@ -210,71 +214,101 @@ def _lanes_of_a_millisecond(id: str) -> int:
 
 
 MEASUREMENTS: dict[str, tuple[Callable[[ReportProgress], list[Measurement]], str, float | None, bool]] = {
-    "a": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
-    "b": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
-    "c": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
-    "d": (_threads, "two threads, speed-up", 1.6, True),
-    "e": (_import_time, "import palaestra, time of import gymnasium", 1.6, False),
-    "f": (flight_speed.frames, "compiled frame over JSBSim's run()", flight_speed.FRAME_BAR, True),
-    "g": (flight_speed.workers, "UCAV vector, two workers over one, speed-up", flight_speed.WORKERS_BAR, True),
-    "h": (flight_speed.resets, "UCAV, reset of a lane, us", flight_speed.RESET_BAR_US, False),
-    "i": (team_speed.particles, "particle games over mpe2's", 500.0, True),
-    "j": (family_speed.decisions, "decisions a second on one core of games that families name", None, True),
-    "k": (_exact, "exact solvers", 500.0, True),
-    "l": (start_speed.makes, "gymnasium.make of every compiled game, cold cache, s", start_speed.COLD_BAR_S, False),
-    "m": (start_speed.presets, "presets of one kernel, cold, s in all", start_speed.PRESETS_BAR_S, False),
-    "n": (start_speed.bodies, "restore of a game with an engine, ms", start_speed.RESTORE_BAR_MS, False),
-    "o": (skirmish_speed.speeds, "decisions a second of Skirmish on one core", 150e3, True),
-    "p": (skirmish_speed.next_to_smax, "Skirmish 2s3z over JaxMARL's SMAX on the CPU", skirmish_speed.SMAX_BAR, True),
-    "q": (skirmish_speed.faces, "one match of Skirmish with masks", skirmish_speed.PARALLEL_BAR, True),
-    "r": (skirmish_speed.memory, "Skirmish, bytes a lane", 24e3, False),
-    "s": (skirmish_speed.first_starts, "compiling a layout of Skirmish, s", skirmish_speed.COLD_BAR_S, False),
-    "t": (pursuit_speed.speeds, "decisions a second of pursuit on one core", 3e6, True),
-    "u": (
+    "cartpole": (_vector_peers, "CartPole over Gymnasium's", VECTOR_BAR, True),
+    "faces": (_face_overhead, "VectorEnv over the bare batch loop", 0.10, False),
+    "gymnasium-step": (_single, "gymnasium.make CartPole, time of Gymnasium's own", SINGLE_BAR, False),
+    "threads": (_threads, "two threads, speed-up", 1.6, True),
+    "import": (_import_time, "import palaestra, time of import gymnasium", 1.6, False),
+    "ucav-frame": (flight_speed.frames, "compiled frame over JSBSim's run()", flight_speed.FRAME_BAR, True),
+    "ucav-workers": (
+        flight_speed.workers,
+        "UCAV vector, two workers over one, speed-up",
+        flight_speed.WORKERS_BAR,
+        True,
+    ),
+    "ucav-reset": (flight_speed.resets, "UCAV, reset of a lane, us", flight_speed.RESET_BAR_US, False),
+    "particles": (team_speed.particles, "particle games over mpe2's", 500.0, True),
+    "families": (family_speed.decisions, "decisions a second on one core of games that families name", None, True),
+    "exact": (_exact, "exact solvers", 500.0, True),
+    "first-step": (
+        start_speed.makes,
+        "gymnasium.make of every compiled game, cold cache, s",
+        start_speed.COLD_BAR_S,
+        False,
+    ),
+    "presets": (start_speed.presets, "presets of one kernel, cold, s in all", start_speed.PRESETS_BAR_S, False),
+    "engine-restore": (start_speed.bodies, "restore of a game with an engine, ms", start_speed.RESTORE_BAR_MS, False),
+    "skirmish": (skirmish_speed.speeds, "decisions a second of Skirmish on one core", 150e3, True),
+    "skirmish-smax": (
+        skirmish_speed.next_to_smax,
+        "Skirmish 2s3z over JaxMARL's SMAX on the CPU",
+        skirmish_speed.SMAX_BAR,
+        True,
+    ),
+    "skirmish-faces": (skirmish_speed.faces, "one match of Skirmish with masks", skirmish_speed.PARALLEL_BAR, True),
+    "skirmish-memory": (skirmish_speed.memory, "Skirmish, bytes a lane", 24e3, False),
+    "skirmish-start": (
+        skirmish_speed.first_starts,
+        "compiling a layout of Skirmish, s",
+        skirmish_speed.COLD_BAR_S,
+        False,
+    ),
+    "pursuit": (pursuit_speed.speeds, "decisions a second of pursuit on one core", 3e6, True),
+    "pursuit-pettingzoo": (
         pursuit_speed.next_to_sisl,
         "GraphPursuit, ParallelEnv over PettingZoo's pursuit",
         pursuit_speed.SISL_BAR,
         True,
     ),
-    "v": (pursuit_speed.single, "one match of GraphPursuit", pursuit_speed.GYMNASIUM_BAR, True),
-    "w": (pursuit_speed.further_games, "GraphPursuit on a further graph, ms", pursuit_speed.FURTHER_BAR_MS, False),
-    "x": (pursuit_speed.pools, "GraphPursuit, making a pool of graphs, s", pursuit_speed.POOL_BAR_S, False),
-    "y": (robots_speed.shares, "MuJoCo alone over VectorEnv, robots", robots_speed.CHEETAH.share_bar, True),
-    "z": (
+    "pursuit-gymnasium": (pursuit_speed.single, "one match of GraphPursuit", pursuit_speed.GYMNASIUM_BAR, True),
+    "pursuit-graphs": (
+        pursuit_speed.further_games,
+        "GraphPursuit on a further graph, ms",
+        pursuit_speed.FURTHER_BAR_MS,
+        False,
+    ),
+    "pursuit-pools": (pursuit_speed.pools, "GraphPursuit, making a pool of graphs, s", pursuit_speed.POOL_BAR_S, False),
+    "robots": (robots_speed.shares, "MuJoCo alone over VectorEnv, robots", robots_speed.CHEETAH.share_bar, True),
+    "cheetah-gymnasium": (
         robots_speed.next_to_gymnasium,
         "gymnasium.make of the half cheetah over Gymnasium's",
         robots_speed.SINGLE_BAR,
         False,
     ),
-    "za": (
+    "robots-restore": (
         robots_speed.states,
         "restore of 256 lanes of robots, ms; pictures, memory",
         robots_speed.RESTORE_BAR_MS,
         False,
     ),
-    "zb": (robots_speed.starts, "robots, make_batch to first step, CPU s", robots_speed.COMPILE_BAR_S, False),
-    "zc": (robots_speed.threads, "quadrupeds, two threads, speed-up", robots_speed.THREADS_BAR, True),
-    "zd": (search_speed.speeds, "text search over bm25s", search_speed.SINGLE_BARS[0], True),
-    "ze": (search_speed.making, "passages made and indexed, CPU s", search_speed.MAKING_BAR_S, False),
-    "zf": (search_speed.texts, "SearchQA, text, turns a second", search_speed.TEXT_BAR, True),
-    "zg": (search_speed.tokens, "SearchQA, tokens, turns a second", search_speed.FIXED_BAR, True),
-    "zh": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
-    "zk": (plan_speed.planning, "SeqWM, planned decisions a second", plan_speed.BAR, True),
-    "zl": (flight_speed.decisions, "UCAV 1v1, compiled batch over JSBSim's", flight_speed.FIGHTS[0][2], True),
-    "zm": (flight_speed.threads, "UCAV, two threads, speed-up", flight_speed.THREADS_BAR, True),
-    "zn": (flight_speed.singles, "gymnasium.make UCAV, compiled over JSBSim", flight_speed.SINGLE_BAR, True),
-    "zo": (flight_speed.starts, "UCAV, imports to first step, CPU s", flight_speed.COLD_BAR_S, False),
-    "zp": (scale_speed.evaluations, "matches by two processes of Ray over one, speed-up", 1.6, True),
-    "zq": (scale_speed.overheads, "a piece without work on Ray, ms", None, False),
-    "zr": (scale_sampling_speed.sampling, "sampling by two actors over one process", 1.5, True),
-    "zs": (crowd_speed.measurements, "hundreds of agents, long lists", crowd_speed.LISTS_BAR_US, False),
-    "zt": (grid_speed.next_to_magent, "GridBattle over MAgent2's battle", 1.9, True),
-    "zu": (grid_speed.sizes, "GridBattle-Huge, decisions a second", grid_speed.HUGE_BAR, True),
-    "zv": (grid_speed.starts, "GridBattle, first use, CPU s", grid_speed.FIRST_USE[grid_speed.BATTLE], False),
-    "zw": (grid_speed.threads, "GridBattle, two threads, speed-up", grid_speed.THREADS_BAR, True),
-    "zx": (grid_speed.matches, "GridBattle, matches of scripts", grid_speed.MIRRORED_BAR, False),
-    "zy": (flight_speed.teams, "UCAV 4v4, aircraft-decisions a second", flight_speed.TEAM_FIGHTS[0][2], True),
-    "zz": (concert_speed.concert, "Concert over the package diplomacy", concert_speed.LISTS_BAR, True),
+    "robots-start": (robots_speed.starts, "robots, make_batch to first step, CPU s", robots_speed.COMPILE_BAR_S, False),
+    "robots-threads": (robots_speed.threads, "quadrupeds, two threads, speed-up", robots_speed.THREADS_BAR, True),
+    "bm25": (search_speed.speeds, "text search over bm25s", search_speed.SINGLE_BARS[0], True),
+    "passages": (search_speed.making, "passages made and indexed, CPU s", search_speed.MAKING_BAR_S, False),
+    "search-text": (search_speed.texts, "SearchQA, text, turns a second", search_speed.TEXT_BAR, True),
+    "search-tokens": (search_speed.tokens, "SearchQA, tokens, turns a second", search_speed.FIXED_BAR, True),
+    "search-server": (search_speed.serving, "/retrieve, queries a second", search_speed.SERVER_BAR, True),
+    "seqwm-plan": (plan_speed.planning, "SeqWM, planned decisions a second", plan_speed.BAR, True),
+    "ucav": (flight_speed.decisions, "UCAV 1v1, compiled batch over JSBSim's", flight_speed.FIGHTS[0][2], True),
+    "ucav-threads": (flight_speed.threads, "UCAV, two threads, speed-up", flight_speed.THREADS_BAR, True),
+    "ucav-gymnasium": (
+        flight_speed.singles,
+        "gymnasium.make UCAV, compiled over JSBSim",
+        flight_speed.SINGLE_BAR,
+        True,
+    ),
+    "ucav-start": (flight_speed.starts, "UCAV, imports to first step, CPU s", flight_speed.COLD_BAR_S, False),
+    "ray-matches": (scale_speed.evaluations, "matches by two processes of Ray over one, speed-up", 1.6, True),
+    "ray-pieces": (scale_speed.overheads, "a piece without work on Ray, ms", None, False),
+    "ray-sampling": (scale_sampling_speed.sampling, "sampling by two actors over one process", 1.5, True),
+    "crowds": (crowd_speed.measurements, "hundreds of agents, long lists", crowd_speed.LISTS_BAR_US, False),
+    "grid-magent": (grid_speed.next_to_magent, "GridBattle over MAgent2's battle", 1.9, True),
+    "grid-huge": (grid_speed.sizes, "GridBattle-Huge, decisions a second", grid_speed.HUGE_BAR, True),
+    "grid-start": (grid_speed.starts, "GridBattle, first use, CPU s", grid_speed.FIRST_USE[grid_speed.BATTLE], False),
+    "grid-threads": (grid_speed.threads, "GridBattle, two threads, speed-up", grid_speed.THREADS_BAR, True),
+    "grid-mirrored": (grid_speed.matches, "GridBattle, matches of scripts", grid_speed.MIRRORED_BAR, False),
+    "ucav-teams": (flight_speed.teams, "UCAV 4v4, aircraft-decisions a second", flight_speed.TEAM_FIGHTS[0][2], True),
+    "concert": (concert_speed.concert, "Concert over the package diplomacy", concert_speed.LISTS_BAR, True),
 }
 """Measurement, and for where it cannot be made: what it would have shown, the bar, whether more is better."""
 

@@ -42,7 +42,7 @@ def test_each_row_of_each_family_is_a_rate_with_its_bar(monkeypatch: pytest.Monk
     assert "oracle" in found[0].about
     assert "random" in found[1].about
     assert [(row.value, row.note) for row in found[2:]] == [(None, "No module named 'no_such_module'")]
-    assert speed.MEASUREMENTS["j"][0] is family_speed.decisions
+    assert speed.MEASUREMENTS["families"][0] is family_speed.decisions
 
 
 def test_every_row_names_an_id_of_its_family_and_a_player_of_it():

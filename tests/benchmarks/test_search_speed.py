@@ -141,7 +141,7 @@ def test_queries_are_counted_by_the_wall_and_making_by_the_cpu(monkeypatch: pyte
     assert made.holds
 
 
-def test_each_measurement_has_a_letter():
+def test_the_bars_of_measurements():
     table = {of: (bar, more) for of, _, bar, more in speed.MEASUREMENTS.values()}
     assert table[search.making] == (1.0, False)
     assert [table[of] for of in (search.texts, search.tokens, search.serving)] == [

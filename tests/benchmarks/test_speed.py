@@ -48,8 +48,8 @@ def test_every_measurement_can_be_measured(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr(start_speed, "kernel_ids", lambda: ["palaestra/CartPole-v0"])
     assert speed.main(["--measurements", "--json"]) in (0, 1)
     rows = json.loads(capsys.readouterr().out)
-    assert {row["letter"] for row in rows} == set(speed.MEASUREMENTS)
-    peers = {"i": "mpe2", "p": "jaxmarl", "u": pursuit_speed.SISL, "zd": "bm25s"}
-    peers |= {"zp": "ray", "zq": "ray", "zr": "ray", "zt": "magent2"}
-    elsewhere = {letter for letter, peer in peers.items() if not find_spec(peer)}
-    assert [row["letter"] for row in rows if row["value"] is None and row["letter"] not in elsewhere] == []
+    assert {row["name"] for row in rows} == set(speed.MEASUREMENTS)
+    peers = {"particles": "mpe2", "skirmish-smax": "jaxmarl", "pursuit-pettingzoo": pursuit_speed.SISL, "bm25": "bm25s"}
+    peers |= {"ray-matches": "ray", "ray-pieces": "ray", "ray-sampling": "ray", "grid-magent": "magent2"}
+    elsewhere = {name for name, peer in peers.items() if not find_spec(peer)}
+    assert [row["name"] for row in rows if row["value"] is None and row["name"] not in elsewhere] == []

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from docs.test_code import CONSOLE_SCRIPT, execute
-from write_pages import claims_of
 
 from palaestra import cli
+from write_pages import claims_of
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -120,6 +120,13 @@ def test_links_of_a_page_lead_somewhere(page: Path):
         assert there.exists(), link
         titles = re.findall(r"^#+ (.+)$", there.read_text(encoding="utf-8"), re.M) if title else []
         assert not title or title in [re.sub(r"[^\w -]", "", t).lower().replace(" ", "-") for t in titles], link
+
+
+def test_every_measurement_that_a_row_of_speed_names_exists():
+    measured = (ROOT / "benchmarks" / "speed.py").read_text(encoding="utf-8").partition("MEASUREMENTS: ")[2]
+    known = set(re.findall(r'^    "([\w-]+)": \(', measured, re.M))
+    rows = re.findall(r"^\|.*\| `([^`]+)` \|$", (ROOT / "docs" / "speed.md").read_text(encoding="utf-8"), re.M)
+    assert {"cartpole", "ucav"} <= {name for row in rows for name in row.split()} - {"--measurements"} <= known
 
 
 @pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
