@@ -117,7 +117,7 @@ async function readMatch(holder) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   if (header.format !== 1) throw new Error(`this page reads format 1, the data have format ${header.format}`);
-  const arrays = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array };
+  const arrays = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   const area = Math.ceil((4 + length) / 8) * 8;
   const blocks = {};
   for (const [name, block] of Object.entries(header.blocks)) {
@@ -125,7 +125,7 @@ async function readMatch(holder) {
     blocks[name] = new arrays[block.dtype](buffer, area + block.start, size);
   }
   const outputs = header.outputs.flatMap((output) => output.agents.map(() => output));
-  const columns = { actions: header.actions.flat(), observations: header.fields.flat(), outputs };
+  const columns = { actions: header.actions.flat(), observations: header.fields.flat(), outputs, match: header.match };
   for (const [name, dropped] of Object.entries(header.dropped_bits)) {
     const width = columns[name].reduce((sum, field) => sum + field.size, 0);
     blocks[name] = unpackFloats(blocks[name], header.frames, width, dropped);
