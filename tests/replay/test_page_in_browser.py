@@ -28,8 +28,9 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 WHY_NOT = chromium.why_not()
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(WHY_NOT != "", reason=WHY_NOT)]
 
-MOST_DIFFERENCE = 2.0
-"""Mean absolute difference of the page's pictures to those of Python, of 255: edges are smoothed in another way."""
+MOST_DIFFERENCE = 2.2
+"""Mean absolute difference of the page's pictures to those of Python, of 255: edges are smoothed in another way, and
+the browser places the letters within a word."""
 MOST_TILE_DIFFERENCE = 10.0
 """Of the mean colours within a tile: 1 to 8 where many thin lines are, 20 and more without the words."""
 PATIENCE_S = 5.0
@@ -308,7 +309,7 @@ def test_the_plot_shows_what_the_reader_ticks(page: Page, tag: Replay):
     ticks[1].click()
     (_, (label, lines)) = page.curves()
     assert label == "is_chaser"
-    assert [set(line) for line in lines] == [{1.0}, {1.0}, {0.0}, {0.0}]
+    assert [set(line) for line in lines] == [{1}, {1}, {1}, {0}]
     assert {len(line) for line in lines} == {tag.steps + 1}
     assert page.browser.run("return plot_canvas.toDataURL()") != before
     ticks[1].click()
@@ -339,7 +340,10 @@ def test_keys_go_to_the_next_and_the_last_event(browser: Chromium, tmp_path: Pat
     labels = [label for label, _ in page.curves()]
     assert labels == ["units alive", "hit points"]
     page.seek(page.last)
-    assert page.browser.run("return document.querySelectorAll('#agent_list .heading span')[3].textContent") == "0"
+    score = sum(float(sim.team_rewards("red")[0]) for sim in frames(made))
+    shown = browser.run("return document.querySelectorAll('#agent_list .heading span')[3].textContent")
+    assert score > 0
+    assert float(shown) == pytest.approx(score, rel=1e-3)
     page.elements("#agent_list button.row")[0].click()
     assert "attack blue_0" in page.element("agent_detail").text
 

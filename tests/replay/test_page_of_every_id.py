@@ -16,7 +16,7 @@ from palaestra.wrappers.transcript import text_ids
 
 IDS = [id for id in registry.ROWS if id.startswith("palaestra/")]
 SEED = EVALUATION_RUN << 32
-HORIZON = 6
+HORIZON = 4
 """Decisions of the matches here."""
 
 
@@ -49,6 +49,8 @@ def numbers_of(header: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("id", IDS)
 def test_the_page_of_a_match_has_the_score_of_its_evaluation_and_names_for_numbers(id: str):
     game = game_of(id)
+    if len(game.teams) == 1 and not game.scripts:
+        pytest.skip("nobody plays it by name")
     players = dict.fromkeys(game.teams, "random")
     header, blocks = tables_of(record(id, players, seed=SEED, horizon=HORIZON))
     sim = make_batch(id, 1, autoreset_mode="off", horizon=HORIZON)

@@ -6,6 +6,7 @@
 const byId = (id) => document.getElementById(id);
 const { title, about, player, has_two: hasTwo, matches } = JSON.parse(byId("data").textContent);
 const LONGEST_NAME = 60;
+const WIDEST = 24; // digits of a column; longer names go on in the next line
 const OUTCOMES = { 1: "won", "-1": "lost", 0: "" }; // of the first player: a class of its row
 const number = (x) => (Number.isInteger(x) ? String(x) : x.toFixed(2));
 const name = (text) => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}\u2026` : text);
@@ -108,7 +109,8 @@ function sortBy(column) {
 function setWidths() {
   const widths = COLUMNS.map(([head, value, text]) =>
     Math.max(...head.split(" ").map((word) => word.length), ...matches.map((match) => text(value(match)).length)) + 3);
-  document.body.style.setProperty("--columns", widths.map((width) => `minmax(0, ${width}fr)`).join(" "));
+  const shares = widths.map((width) => `minmax(min(7ch, 14%), ${Math.min(width, WIDEST)}fr)`);
+  document.body.style.setProperty("--columns", shares.join(" "));
   document.body.style.setProperty("--width", `${widths.reduce((sum, width) => sum + width, 0)}ch`);
 }
 

@@ -325,11 +325,11 @@ class AgentPanel {
   }
 }
 
-/** A text whose tags (<think>, <search>) stand out. */
-function tagged(text) {
+/** A text whose tags (<search>) stand out, and the thoughts of a turn. */
+function tagged(text, isTurn) {
   let isThought = false;
   return text.split(/(<\/?[a-z_]{1,20}>)/).filter(Boolean).map((part) => {
-    if (part === "<think>") isThought = true;
+    if (isTurn && part === "<think>") isThought = true;
     const element = make("span", /^<\/?[a-z_]{1,20}>$/.test(part) ? "tag" : isThought ? "thought" : "", part);
     if (part === "</think>") isThought = false;
     return element;
@@ -380,7 +380,7 @@ class TextPanel {
       const heading = make("button", "stranger", `${shorten(this.header.agents[agent], 200)} ${words}`);
       heading.type = "button";
       const body = make("pre", `stranger ${kind}`);
-      body.append(...tagged(text));
+      body.append(...tagged(text.trim(), kind === "written"));
       piece.append(heading, body);
       piece.addEventListener("click", () => {
         if (getSelection().isCollapsed) this.seek(frame); // words can be selected, too

@@ -15,7 +15,7 @@ function formatNumber(x, digits = 4, noise = 1e-12) {
   const size = Math.abs(x);
   if (size < noise) return "0";
   if (size >= 1e7 || size < 1e-4) return x.toExponential(2);
-  return String(Number(size >= 1000 ? x.toFixed(1) : x.toPrecision(digits)));
+  return String(Number(size >= 1000 ? x.toFixed(1) : x.toPrecision(size < 1 ? Math.min(digits, 3) : digits)));
 }
 
 const formatReward = (x) => (x > 0 ? "+" : "") + formatNumber(x);

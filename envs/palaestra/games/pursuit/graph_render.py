@@ -423,7 +423,7 @@ def facts(game: Game, world: Ground, s: Any) -> Facts:
         moves = ["stay", *("" if way == NO_NODE else f"to node {way}" for way in ways[1:])]
         options[slot] = {"move": moves, "target": ["nobody", *opponents]}
     least = min((nearest_opponent(game, world, s, slot)[1] for slot in slots_here(game, s)), default=FAR)
-    numbers = {"hops between the teams": least if least < FAR else math.nan}
+    numbers: dict[str, float | list[float]] = {"hops between the teams": least if least < FAR else math.nan}
     if has_hit_points(game):
         points = [[s.hit_points[slot] for slot in slots_here(game, s) if game.team_index[slot] == k] for k in (0, 1)]
         numbers["hit points"] = [float(sum(each)) for each in points]

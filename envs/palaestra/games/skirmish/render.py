@@ -336,7 +336,9 @@ def write_unit(game: Game, world: Any, s: Any, slot: int) -> str:
 def facts(game: Game, world: Any, s: Any) -> Facts:
     """At whom each unit's orders aim, and what is left of the teams."""
     rules = with_attributes(world)
-    choices = [choice for role in game.roles for choice in role.action for _ in role.agents]
+    choices = [
+        choice for role in game.roles for choice in role.action if isinstance(choice, Choice) for _ in role.agents
+    ]
     options = {slot: {"order": orders_of(game, rules, s, slot, choice)} for slot, choice in enumerate(choices)}
     here = np.array([slot for slot in living(world, s) if slot < len(game.agents)], np.int64)
     counts, points = (np.bincount(s["team"][here], s[name][here], 2) for name in ("alive", "hit_points"))
