@@ -2,6 +2,7 @@
 
 import json
 import re
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from palaestra.evaluation.match_pages import index_of
 from palaestra.replay import load, record, show, verify
 
 ID = "palaestra/TeamPong-v0"
+html_of = methodcaller("_repr_html_")
 
 
 def listed(page: str) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def test_a_result_is_printed_though_its_pages_cannot_be_written(
 
 def test_a_notebook_shows_tables_and_replays_as_text_without_markup():
     table = evaluate(ID, "tracker", "random", matches=2, names=("<b>", "random"))
-    assert "&lt;b&gt; against random" in table._repr_html_()
+    assert "&lt;b&gt; against random" in html_of(table)
     assert "\n" not in repr(table)
     replay = record(ID, {"red": "tracker", "blue": "random"}, seed=1)
-    assert "tracker (red) and random (blue)" in replay._repr_html_()
+    assert "tracker (red) and random (blue)" in html_of(replay)

@@ -328,9 +328,9 @@ def test_the_score_of_a_team_counts_a_shared_reward_once(shown: Any):
 
 
 def test_units_are_multiplied_out():
-    made = agent_tables._field(Field("altitude", (), 0.0, 6.0, "5 km"))
+    made = agent_tables.shown_field(Field("altitude", (), 0.0, 6.0, "5 km"))
     assert (made["factor"], made["unit"]) == (5.0, "km")
-    rates = {unit: agent_tables._unit(unit) for unit in ("1", "1/s", "rad/s", "0.5 s", "10 units in a substep")}
+    rates = {unit: agent_tables.scaled_unit(unit) for unit in ("1", "1/s", "rad/s", "0.5 s", "10 units in a substep")}
     assert {unit: (made["factor"], made["unit"]) for unit, made in rates.items()} == {
         "1": (1.0, ""),
         "1/s": (1.0, "1/s"),

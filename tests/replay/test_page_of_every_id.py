@@ -11,7 +11,7 @@ from palaestra import make_batch, registry
 from palaestra.evaluation.matches import EVALUATION_RUN, play_seeds
 from palaestra.game import Choice
 from palaestra.replay import Replay, frames, record
-from palaestra.replay.agent_tables import AgentTables, _text_codec
+from palaestra.replay.agent_tables import AgentTables, text_codec
 from palaestra.wrappers.transcript import text_ids
 
 IDS = [id for id in registry.ROWS if id.startswith("palaestra/")]
@@ -74,7 +74,7 @@ def test_the_page_of_a_match_has_the_score_of_its_evaluation_and_names_for_numbe
     if "option_names" in blocks:
         assert blocks["option_names"].shape[1] == sum(map(len, filter(None, options)))
     role = game.roles[0]
-    if role.action and isinstance(role.action[0], Choice) and _text_codec(game) is None and role.action[0].n <= 64:
+    if role.action and isinstance(role.action[0], Choice) and text_codec(game) is None and role.action[0].n <= 64:
         assert options[0] is None or len(options[0]) == role.action[0].n
 
 

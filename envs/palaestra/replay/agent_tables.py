@@ -57,7 +57,7 @@ class AgentTables:
         self._roles = [role for role in game.roles for _ in role.agents]
         self._columns = {role.name: _columns(role) for role in game.roles}
         self._strings = dict[str, int]()
-        self._turns = TurnReader(sim, lane, replay) if _text_codec(game) else None
+        self._turns = TurnReader(sim, lane, replay) if text_codec(game) else None
         self._written = replay.texts
         self._outputs = replay.outputs[:, lane]
         self._output_spans = list(spans(replay.output_columns, game.teams))
@@ -104,10 +104,10 @@ class AgentTables:
         self._widths["match"] = sum(map(len, self._match_numbers.values()))
         if self._has_room("match"):
             rows["match"] = np.concatenate([*self._match_numbers.values()]).astype(np.float32)
-        now = decision if acts else None
-        written = [self._written.get((-1 if now is None else now, lane, slot), "") for slot in range(len(self._roles))]
+        now = -1 if decision is None or not acts else decision
+        written = [self._written.get((now, lane, slot), "") for slot in range(len(self._roles))]
         if self._turns is not None:
-            read, turns = self._turns.read(now is not None)
+            read, turns = self._turns.read(now >= 0)
             rows["texts"] = np.array([self._number(text) for text in read], np.uint32)
             written = [own or turn for own, turn in zip(written, turns, strict=True)]
         if self._written or self._turns is not None:
@@ -129,14 +129,18 @@ class AgentTables:
         return {
             "dropped_bits": dropped,
             "agents": list(game.agents),
-            "actions": [list(map(_action, self._choices[role.name])) for role in self._roles],
-            "fields": [[_field(field) for field in self._shown[role.name]] for role in self._roles],
+            "actions": [list(map(shown_action, self._choices[role.name])) for role in self._roles],
+            "fields": [[shown_field(field) for field in self._shown[role.name]] for role in self._roles],
             "outputs": [
                 {"name": name, "agents": list(game.teams[team]), "size": size}
                 for team, name, _, size in self._output_spans
             ],
             "match": [
-                {"name": name, "size": len(numbers), **_unit(next((f.unit for f in game.info if f.name == name), ""))}
+                {
+                    "name": name,
+                    "size": len(numbers),
+                    **scaled_unit(next((f.unit for f in game.info if f.name == name), "")),
+                }
                 for name, numbers in self._match_numbers.items()
             ],
             "plots": list(game.plots),
@@ -220,7 +224,7 @@ class TurnReader:
 
     def __init__(self, sim: Simulation, lane: int, replay: Replay) -> None:
         """Nothing has been played."""
-        name = _text_codec(sim.game)
+        name = text_codec(sim.game)
         self._sim, self._lane = sim, lane
         self._readers = [AgentIO(sim, (slot,), codec=name) for slot in range(len(sim.game.agents))]
         self._before: list[AgentView | None] = [None] * len(self._readers)
@@ -260,7 +264,7 @@ def packed_floats(table: np.ndarray, dropped_bits: int) -> np.ndarray:
     return varints(natural(steps).ravel())
 
 
-def _text_codec(game: Game) -> str | None:
+def text_codec(game: Game) -> str | None:
     """Name of the codec by which agents read text."""
     from gymnasium import spaces
 
@@ -292,30 +296,32 @@ def _options(field: Any) -> list[str] | None:
     return [field.meanings[k] if k < len(field.meanings) else f"{field.name} {k}" for k in range(field.n)]
 
 
-def _action(field: Any) -> dict[str, Any]:
+def shown_action(field: Any) -> dict[str, Any]:
     """An action field as the page shows it."""
     return {
         "name": field.name,
         "about": field.about,
         "options": _options(field),
         "size": field.size,
-        **_unit(field.unit),
+        **scaled_unit(field.unit),
     }
 
 
-def _field(field: Any) -> dict[str, Any]:
+def shown_field(field: Any) -> dict[str, Any]:
     """An observation field as the page shows it; a table with its columns."""
-    shown = {"name": field.name, "about": field.about, "size": field.size, **_unit(field.unit)}
+    shown = {"name": field.name, "about": field.about, "size": field.size, **scaled_unit(field.unit)}
     bounds = np.abs(np.concatenate([np.ravel(field.low), np.ravel(field.high)]).astype(np.float64))
     shown["noise"] = NOISE * float(bounds[np.isfinite(bounds)].max(initial=0.0) or 1.0)
     if isinstance(field, Table):
-        shown["columns"] = [{"name": c.name, "size": c.size, "parts": c.parts, **_unit(c.unit)} for c in field.columns]
+        shown["columns"] = [
+            {"name": c.name, "size": c.size, "parts": c.parts, **scaled_unit(c.unit)} for c in field.columns
+        ]
     else:
         shown["parts"] = field.parts
     return shown
 
 
-def _unit(unit: str) -> dict[str, Any]:
+def scaled_unit(unit: str) -> dict[str, Any]:
     """By what a number is multiplied, and the unit of the product."""
     found = SCALED.fullmatch(unit)
     return (

@@ -438,7 +438,7 @@ class AgentIO:
             return
         if len(actions) != self.sim.num_envs:
             raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
-        self._note_turns(actions, which)
+        self.sim.note_turns(self.slots[0], actions, which)
         decode_many = getattr(self.codec, "decode_many", None)
         if which is None and decode_many is not None:
             self._write(decode_many(self.agent_view(None), actions), slice(None))
@@ -454,8 +454,7 @@ class AgentIO:
     def write_one(self, action: Any) -> None:
         """Takes the action of the only lane in the form of `action_space`; raises as `write` does."""
         if self.codec is not None:
-            if self.sim.recorder is not None:
-                self._note_turns([action], None)
+            self.sim.note_turns(self.slots[0], [action])
             action = self.codec.decode(self._first_view, action)
         if self._column is not None and type(action) in PLAIN_INTEGERS:
             write_choice(self._words, self._column, action, self._choice)
@@ -465,14 +464,6 @@ class AgentIO:
             row[...] = action  # as below, in a fifth of the time
         else:
             self._write(_batched(action), slice(None))
-
-    def _note_turns(self, actions: Any, which: np.ndarray | None) -> None:
-        """Keeps texts as they were written, for a recorder."""
-        if self.sim.recorder is None:
-            return
-        for lane in range(self.sim.num_envs) if which is None else np.flatnonzero(which).tolist():
-            if isinstance(actions[lane], str):
-                self.sim.written_turns[lane, self.slots[0]] = actions[lane]
 
     def _write(self, given: Any, lanes: slice) -> None:
         if self.joint is not None:

@@ -75,7 +75,6 @@ class Simulation(Arrays, Closes, ABC):
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
         title: What pictures call the game: the preset that is played, or the name of the game.
         recorder: Receives all calls that decide how the matches go on, or None. A copy has none.
-        written_turns: Texts that faces have read for the next decision, by lane and slot, while there is a recorder.
     """
 
     origin: tuple[str, dict[str, Any]] | None = None
@@ -129,7 +128,6 @@ class Simulation(Arrays, Closes, ABC):
         self.title = game.name
         self.lane_seeds = np.zeros(num_envs, np.uint64)
         self.opponent_assignments = OpponentAssignments()
-        self.written_turns: dict[tuple[int, int], str] = {}
         self.guard = CallGuard(game.name)
         self._outputs_hold = True  # not after a call without outputs, until all lanes show what their records hold
         self._parameters = ParameterRecords(game, self.states)
