@@ -54,7 +54,7 @@ MEMBER_BY_NAME = {"getattr", "setattr", "delattr", "hasattr"}
 """Functions that are told a member's name as a text."""
 LONGEST = 600
 # Files that may be longer than LONGEST lines: path -> why it is not two files.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {"tests/replay/test_page_in_browser.py": "its tests share one browser and one page"}
 IGNORED_FOLDERS = {".venv", "build", "dist", "runs", "__pycache__"}
 
 

@@ -11,7 +11,7 @@ from palaestra.core.contract.catalog import Family, Page, Preset, Row, presets
 from palaestra.core.contract.codec_spaces import GraphSpace, TextSpace
 from palaestra.core.contract.engines import DrawingEngine, PhysicsEngine, SavingEngine
 from palaestra.core.contract.fields import ActionField, Choice, Continuous, Field, ObservationField, Parameter, Table
-from palaestra.core.contract.game_parts import AgentView, Codec, Enumeration, Representation, Role
+from palaestra.core.contract.game_parts import AgentView, Codec, Enumeration, Facts, Representation, Role
 from palaestra.core.contract.keywords import (
     any_text,
     check_template,
@@ -35,6 +35,7 @@ __all__ = [
     "Continuous",
     "DrawingEngine",
     "Enumeration",
+    "Facts",
     "Family",
     "Field",
     "Game",

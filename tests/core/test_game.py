@@ -45,6 +45,12 @@ def test_slots_are_numbered_over_all_roles_and_teams_gather_them_by_name():
         raid.role_of(5)
 
 
+def test_plots_are_fields_of_what_agents_see_and_of_the_match_or_facts():
+    assert game(plots=("place",)).plots == ("place",)
+    assert game(plots=("speed",), info=(Field("speed", (), 0, 9),)).plots == ("speed",)
+    assert game(plots=("speed",), facts="some_module:facts").plots == ("speed",)
+
+
 def test_ends_have_names():
     raid = two_team.game()
     assert [raid.end_reason(n) for n in range(4)] == ["", "horizon", "scored", "wiped_out"]
@@ -85,7 +91,7 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
         ({"script": nothing}, "give script and the names of the scripts together"),
         ({"default_opponent": "runner"}, "default_opponent 'runner' is not a script"),
         ({"default_opponent": "mix"}, "default_opponent 'mix' is not a script"),
-        ({"plots": ("speed",)}, "plots names at most two observation fields of one number, got"),
+        ({"plots": ("speed",)}, "plots names at most two fields, got"),
         ({"global_state": nothing}, "give global_state and global_state_size together"),
         ({"lane_observation": (Field("time"),)}, r"'time' has no finite bounds: \[-inf, inf\]"),
         ({"parameters": (Parameter("speed", 5, 0, 1),)}, r"default of 'speed' is 5, not in \[0, 1\]"),

@@ -91,6 +91,7 @@ def test_readers_see_the_table_and_its_columns():
         (lambda: Table("t", 5, (Field("x", (2,), 0, 1, capacity=3),)), "belong to the table, not to a column"),
         (lambda: Table("t", 5, (Field("x", (), 0, 1, at="reset"),)), "belong to the table, not to a column"),
         (lambda: Table("t", 5, (Field("x", (), 0, 1, world="x"),)), "belong to the table, not to a column"),
+        (lambda: Field("f", (4, 2), 0, 1, parts=("x",)), r"f: 1 parts for the shape \(4, 2\)"),
         (lambda: Field("f", (4,), 0, 1, capacity=3), r"f: capacity 3 does not hold the shape \(4,\)"),
         (lambda: Field("f", (4, 2), 0, 1, capacity=(5, 1)), r"f: capacity \(5, 1\) does not hold the shape \(4, 2\)"),
         (lambda: Field("f", (4, 2), 0, 1, capacity=(5,)), r"f: capacity \(5,\) does not hold the shape \(4, 2\)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(WHY_NOT != "", reason=WHY_
 ID = "palaestra/TeamPong-v0"
 MATCHES = 256
 HOSTILE = "</script><img src=x onerror='window.hacked=1'>\u202e\"'{{data}}" + "long" * 2500
+
+
+CLIPPED = """
+return [...document.querySelectorAll("#list td, #list th, #list h1")]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)
+"""
+"""Cells that do not show all of their words."""
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +129,33 @@ def test_names_of_strangers_stay_text_within_their_cells(browser: Chromium, fold
     (folder / "hostile.html").write_text(index_of(table), encoding="utf-8")
     assert browser.open(folder / "hostile.html", ready="0") == ""
     assert browser.run("return window.hacked") is None
-    assert HOSTILE in column(browser, 2)
-    wide = "return [...document.querySelectorAll('#list td')].every((cell) => cell.offsetWidth <= 200)"
-    assert browser.run(wide)
+    assert f"{HOSTILE[:60]}\u2026" in column(browser, 2)
+    assert browser.run(CLIPPED) == []
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
     assert browser.console() == []
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_nothing_is_clipped_and_wins_have_a_colour(width: int, browser: Chromium, folder: Path, table: MatchTable):
+    names = ("runs/mappo/TeamPong-v0/seed_0/last.safetensors", "runs/a_name_of_20_letters.onnx")
+    (folder / "long.html").write_text(index_of(replace(table, a=names[0], b=names[1])), encoding="utf-8")
+    browser.driver.set_window_size(width, 900)
+    try:
+        assert browser.open(folder / "long.html", ready="0") == ""
+        assert browser.run(CLIPPED) == []
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        browser.driver.set_window_size(*chromium.SIZE)
+    assert set(column(browser, 2)) == {"last", "a_name_of_20_letters"}
+    rows = browser.driver.find_elements("css selector", "#matches tr")
+    outcomes = [{"won": 1, "lost": -1, "": 0}[row.get_attribute("class") or ""] for row in rows[:20]]
+    assert outcomes == table.results["outcome"][:20].tolist()
+
+
+def test_arrow_keys_go_through_the_pages(browser: Chromium, folder: Path, table: MatchTable):
+    (folder / "few.html").write_text(index_of(table, 2), encoding="utf-8")
+    assert browser.open(folder / "few.html", ready="0") == ""
+    assert find(browser, "#count").text == f"{MATCHES} of {MATCHES} matches, 2 with a page"
+    for key, number in (("\ue015", 1), ("\ue015", 1), ("\ue013", 0)):
+        browser.moves().send_keys(key).perform()
+        assert browser.run("return location.hash") == f"#{number}"

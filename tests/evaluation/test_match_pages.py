@@ -2,6 +2,7 @@
 
 import json
 import re
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from palaestra.evaluation.match_pages import index_of
 from palaestra.replay import load, record, show, verify
 
 ID = "palaestra/TeamPong-v0"
+html_of = methodcaller("_repr_html_")
 
 
 def listed(page: str) -> dict[str, Any]:
@@ -45,8 +47,10 @@ def test_a_page_ends_where_its_match_ends(tmp_path: Path):
 
     table = evaluate(ID, "tracker", "random", matches=4, html=tmp_path)
     for k, match in enumerate(table.results):
-        header, _ = read((tmp_path / f"match_{k:04}.html").read_text(encoding="utf-8"))
+        header, blocks = read((tmp_path / f"match_{k:04}.html").read_text(encoding="utf-8"))
         assert header["frames"] == match["steps"] + 1
+        returns = blocks["team_rewards"].sum(axis=0)
+        assert returns[match["side"]] == match["return_a"]
         about = dict(header["about"])
         assert about["red"] == ("tracker", "random")[match["side"]]
         lane = f" --lane {k // 2}" if k // 2 else ""
@@ -59,6 +63,14 @@ def test_the_command_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(words) == 0
     assert f"{tmp_path / 'index.html'}: open it in a browser" in capsys.readouterr().out
     assert listed((tmp_path / "index.html").read_text(encoding="utf-8"))["player"] == "tracker"
+
+
+def test_the_first_matches_alone_have_pages(tmp_path: Path):
+    words = ["eval", "TeamPong", "--a", "tracker", "--b", "chaser", "--matches", "4", "--html", str(tmp_path)]
+    assert main([*words, "--pages", "3"]) == 0
+    files = [match["file"] for match in listed((tmp_path / "index.html").read_text(encoding="utf-8"))["matches"]]
+    assert files == ["match_0000.html", "match_0001.html", "match_0002.html", ""]
+    assert sorted(path.name for path in tmp_path.glob("match_*.html")) == files[:3]
 
 
 def test_pages_of_a_tournament_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -92,6 +104,7 @@ def test_names_of_players_are_no_markup():
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own():
     shown = show(record(ID, {"red": "tracker"}, seed=1), height=500)
     text = shown.html
+    assert re.search(r'title="TeamPong: tracker \(\w+\) beat tracker \(\w+\) by point, \d+ decisions"', text)
     assert text.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
     assert 'sandbox="allow-scripts"' in text
     assert 'height="500"' in text
@@ -105,3 +118,11 @@ def test_a_result_is_printed_though_its_pages_cannot_be_written(
     words = ["eval", "TeamPong", "--a", "tracker", "--b", "chaser", "--matches", "2", "--html", str(tmp_path)]
     assert main(words) != 0
     assert "2 matches" in capsys.readouterr().out
+
+
+def test_a_notebook_shows_tables_and_replays_as_text_without_markup():
+    table = evaluate(ID, "tracker", "random", matches=2, names=("<b>", "random"))
+    assert "&lt;b&gt; against random" in html_of(table)
+    assert "\n" not in repr(table)
+    replay = record(ID, {"red": "tracker", "blue": "random"}, seed=1)
+    assert "tracker (red) and random (blue)" in html_of(replay)

@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 from palaestra.cli import main
 from palaestra.drawing.canvas import Canvas, font
 from palaestra.drawing.display_list import SCALE, DisplayList, varints
-from palaestra.game import Choice
+from palaestra.game import Choice, Field
 from palaestra.registry import make_game
 from palaestra.replay import Replay, ReplayError, agent_tables, frames, record, to_html
+from palaestra.replay.headline import headline, short_names
 from palaestra.replay.page import make_page, page_of
 
 pytestmark = pytest.mark.check
@@ -294,6 +296,69 @@ def test_deaths_and_forbidden_options_are_told():
     for row, sim in zip(blocks["legal"], frames(made), strict=True):
         assert sim.legal is not None
         np.testing.assert_array_equal(row, np.concatenate([masks[0].ravel() for masks in sim.legal.values()]))
+
+
+@pytest.mark.parametrize(
+    ("winner", "reason", "words"),
+    [
+        ("red", "point", "tracker (red) beat chaser (blue) by point, 101 decisions"),
+        ("blue", "point", "chaser (blue) beat tracker (red) by point, 101 decisions"),
+        (None, "horizon", "tracker (red) and chaser (blue) drew by horizon, 101 decisions"),
+        (None, "", "tracker (red) and chaser (blue), unfinished, 101 decisions"),
+    ],
+)
+def test_one_line_says_who_played_and_who_won(winner: str | None, reason: str, words: str):
+    players = {"red": "tracker", "blue": "chaser"}
+    assert headline("palaestra/TeamPong-v0", players, winner, reason, 101) == f"TeamPong: {words}"
+
+
+def test_one_line_of_a_match_of_one_team_names_its_player():
+    words = "SearchQA-2Hop: oracle, answered, 1 decision"
+    assert headline("palaestra/SearchQA-2Hop-v1", {"agent": "oracle"}, "agent", "answered", 1) == words
+
+
+def test_files_are_named_by_as_much_as_tells_them_apart():
+    assert short_names(["runs/mappo/last.safetensors", "builtin"]) == ["last", "builtin"]
+    assert short_names(["a/mappo/last.onnx", "b/iql/last.onnx"]) == ["mappo/last", "iql/last"]
+    assert short_names(["expert:0.5", "a/b.zip"]) == ["expert:0.5", "b"]
+
+
+def test_the_score_of_a_team_counts_a_shared_reward_once(shown: Any):
+    header, blocks = shown
+    for team, paid in zip(header["teams"], blocks["team_rewards"].T, strict=True):
+        np.testing.assert_array_equal(paid, blocks["rewards"][:, team["agents"][0]])
+
+
+def test_units_are_multiplied_out():
+    made = agent_tables.shown_field(Field("altitude", (), 0.0, 6.0, "5 km"))
+    assert (made["factor"], made["unit"]) == (5.0, "km")
+    rates = {unit: agent_tables.scaled_unit(unit) for unit in ("1", "1/s", "rad/s", "0.5 s", "10 units in a substep")}
+    assert {unit: (made["factor"], made["unit"]) for unit, made in rates.items()} == {
+        "1": (1.0, ""),
+        "1/s": (1.0, "1/s"),
+        "rad/s": (1.0, "rad/s"),
+        "0.5 s": (0.5, "s"),
+        "10 units in a substep": (10.0, "units in a substep"),
+    }
+
+
+def test_decisions_in_which_a_critic_s_value_falls_most_are_events(replay: Replay):
+    values = np.ones((replay.steps, 1, 3), np.float32)
+    values[5:], values[9:] = 0.5, 0.49  # the second fall is small
+    made = replace(replay, output_columns={"red": {"value": 1}}, outputs=values)
+    header, _ = read(make_page(made))
+    (fall,) = [mark for mark in header["marks"] if mark["kind"] == "fall"]
+    assert (fall["frame"], fall["text"]) == (5, "red's value falls from 1 to 0.5")
+
+
+def test_orders_are_named_by_whom_they_concern():
+    header, blocks = read(make_page(record("palaestra/Skirmish-3m-v0", {"red": "builtin", "blue": "builtin"}, seed=2)))
+    names = [["", *header["strings"]][number] for number in blocks["option_names"][0]]
+    assert names[6:9] == ["attack blue_0", "attack blue_1", "attack blue_2"]
+    header, blocks = read(make_page(record("palaestra/GraphPursuit-Petersen-v0", seed=2)))
+    names = [["", *header["strings"]][number] for number in blocks["option_names"][0]]
+    assert names[0] == "stay"
+    assert re.fullmatch(r"to node \d", names[1])
 
 
 def test_a_game_of_texts_shows_what_agents_read():

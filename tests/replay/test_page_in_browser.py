@@ -10,24 +10,27 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from replay.test_policy_outputs import play
 
 import chromium
 from chromium import Chromium, difference, tile_difference
+from palaestra import registry
 from palaestra.drawing.board import Board
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import LINE, TEAMS, TEXT
-from palaestra.replay import Replay, frames, record, to_html
+from palaestra.replay import Recorder, Replay, frames, record, to_html
 from palaestra.replay.page import MatchData, packed, page_of
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 WHY_NOT = chromium.why_not()
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(WHY_NOT != "", reason=WHY_NOT)]
 
-MOST_DIFFERENCE = 2.0
-"""Mean absolute difference of the page's pictures to those of Python, of 255: edges are smoothed in another way."""
+MOST_DIFFERENCE = 2.2
+"""Mean absolute difference of the page's pictures to those of Python, of 255: edges are smoothed in another way, and
+the browser places the letters within a word."""
 MOST_TILE_DIFFERENCE = 10.0
 """Of the mean colours within a tile: 1 to 8 where many thin lines are, 20 and more without the words."""
 PATIENCE_S = 5.0
@@ -151,7 +154,8 @@ def test_a_page_opens_without_errors_and_asks_for_nothing(browser: Chromium, wri
     page = Page(browser)
     assert (page.last, page.frame) == (tag.steps, 0)
     assert not page.element("message").is_displayed()
-    assert page.element("title").text == browser.driver.title == "TeamTag-v0"
+    assert page.element("title").text == browser.driver.title == page.browser.run("return palaestraMatch.header.title")
+    assert re.fullmatch(r"TeamTag: default \(red\) .* random \(blue\) .*, \d+ decisions", browser.driver.title)
     page.seek(page.last)
     wait_for(lambda: browser.run("return location.hash") == f"#t={page.last}")
     assert browser.run("return palaestraMatch.firstFrameMs") > 0
@@ -294,17 +298,22 @@ def test_the_bar_and_the_plot_go_to_a_frame(page: Page):
     assert int(re.findall(r"^frame (\d+)", words)[0]) == pytest.approx(page.last * 3 / 4, abs=0.02 * page.last + 1)
 
 
-def test_the_plot_shows_what_the_reader_chooses(page: Page):
-    names = [option.text for option in page.elements("#plot_what option")]
-    assert names[0] == "rewards"
-    assert page.curves() == []
+def test_the_plot_shows_what_the_reader_ticks(page: Page, tag: Replay):
+    page.click("plot_what")
+    ticks = page.elements("#plot_list label")
+    assert [tick.text for tick in ticks[:2]] == ["rewards", "is_chaser"]
+    ((label, sums),) = page.curves()
+    assert label == "sum of rewards"
+    assert sums == page.browser.run("return palaestraMatch.rewards.teams.map((team) => [...team.sums])")
     before = page.browser.run("return plot_canvas.toDataURL()")
-    page.elements("#plot_what option")[1].click()
-    ((label, lines),) = page.curves()
-    assert label.startswith(names[1])
-    assert {len(line) for line in lines} == {page.last + 1}
-    assert np.isfinite(lines).all()
+    ticks[1].click()
+    (_, (label, lines)) = page.curves()
+    assert label == "is_chaser"
+    assert [set(line) for line in lines] == [{1}, {1}, {1}, {0}]
+    assert {len(line) for line in lines} == {tag.steps + 1}
     assert page.browser.run("return plot_canvas.toDataURL()") != before
+    ticks[1].click()
+    assert page.browser.run("return plot_canvas.toDataURL()") == before
 
 
 def test_a_game_says_what_is_plotted_first(browser: Chromium, tmp_path: Path):
@@ -312,10 +321,31 @@ def test_a_game_says_what_is_plotted_first(browser: Chromium, tmp_path: Path):
     to_html(record("palaestra/UcavDogfight-v2", dict.fromkeys(("red", "blue"), "straight"), max_cycles=20), file)
     assert browser.open(file) == ""
     page = Page(browser)
-    assert [option.text for option in page.elements("#plot_what option")][:2] == ["range, health", "rewards"]
-    (range_label, _), (health_label, healths) = page.curves()
-    assert (range_label, health_label) == ("range \u00d7 10 km", "health")
+    (range_label, ranges), (health_label, healths) = page.curves()
+    assert (range_label, health_label) == ("range (km)", "health")
+    assert 0.1 < np.min(ranges) < 50
     assert healths == [[1.0] * (page.last + 1)] * 2
+
+
+def test_keys_go_to_the_next_and_the_last_event(browser: Chromium, tmp_path: Path):
+    made = record("palaestra/Skirmish-3m-v0", {"red": "random", "blue": "builtin"}, seed=2)
+    to_html(made, tmp_path / "match.html")
+    assert browser.open(tmp_path / "match.html") == ""
+    page = Page(browser)
+    frames_of_marks = sorted({mark["frame"] for mark in browser.run("return palaestraMatch.header.marks")})
+    for key, wanted in (("n", frames_of_marks), ("p", frames_of_marks[-2::-1])):
+        for frame in wanted:
+            page.press(key)
+            assert page.frame == frame
+    labels = [label for label, _ in page.curves()]
+    assert labels == ["units alive", "hit points"]
+    page.seek(page.last)
+    score = sum(float(sim.team_rewards("red")[0]) for sim in frames(made))
+    shown = browser.run("return document.querySelectorAll('#agent_list .heading span')[3].textContent")
+    assert score > 0
+    assert float(shown) == pytest.approx(score, rel=1e-3)
+    page.elements("#agent_list button.row")[0].click()
+    assert "attack blue_0" in page.element("agent_detail").text
 
 
 def test_the_picture_is_zoomed_and_moved(page: Page):
@@ -477,18 +507,54 @@ def test_a_page_within_the_frame_of_a_notebook_is_played(browser: Chromium, writ
 # -- texts -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_game_of_texts_shows_what_agents_read(browser: Chromium, tmp_path: Path):
-    replay = record("palaestra/SearchQA-2Hop-v1", {"agent": "oracle"}, seed=1, form="text")
+TEXTS = [
+    (
+        "palaestra/SearchQA-2Hop-v1",
+        "oracle",
+        ["Question:", "<search>", "<information>", "<search>", "<information>", "<answer>"],
+    ),
+    ("palaestra/SearchQA-Reading-v0", "oracle", ["Question:", "<search>", "<information>", "<answer>"]),
+    ("palaestra/MathText-Arith-v1", "oracle", ["Question", "<answer>"]),
+    ("palaestra/ConcertDuel-v0", "hold", ["red_0 read", "blue_0 read", "red_0 wrote", "blue_0 wrote"]),
+]
+"""An id of each family that has texts, a player, and what stands in the transcript in this order."""
+
+
+@pytest.mark.parametrize(("id", "player", "words"), TEXTS)
+def test_a_match_of_texts_is_one_transcript(id: str, player: str, words: list[str], browser: Chromium, tmp_path: Path):
+    teams = registry.make_game(id)[0].teams
+    replay = record(id, dict.fromkeys(teams, player), seed=1, form="text", horizon=12)
     to_html(replay, tmp_path / "match.html")
+    assert browser.open(tmp_path / "match.html", f"#t={replay.steps}") == ""
+    page = Page(browser)
+    page.click("tab_text")
+    shown, at = page.element("text_list").text, 0
+    for word in words:
+        at = shown.index(word, at) + len(word)
+    current = page.elements("#text_list section[data-current]")
+    assert current
+    assert {piece.get_attribute("data-frame") for piece in current} == {str(page.last)}
+    turn = page.elements("#text_list section.written button")[0]
+    browser.run("arguments[0].click()", turn)
+    assert page.frame == 1
+    page.click("tab_agents")
+    assert "Turn that led to this frame" in page.element("agent_detail").text
+    assert browser.console() == []
+
+
+def test_thoughts_of_players_stand_in_the_transcript(browser: Chromium, tmp_path: Path):
+    env = gymnasium.make("palaestra/SearchQA-2Hop-v1", form="text")
+    turn = "<think>I wonder about zebra</think><search>mayor of Dadam Shore</search>"
+    with Recorder(env.unwrapped.sim) as recorder:  # type: ignore[attr-defined]
+        env.reset(seed=7)
+        env.step(turn)
+    to_html(recorder.replay(), tmp_path / "match.html")
     assert browser.open(tmp_path / "match.html") == ""
     page = Page(browser)
     page.click("tab_text")
-    assert "Question:" in page.element("text_list").text
-    page.seek(1)
-    wait_for(lambda: "<information>" in page.element("text_list").text)
-    page.elements("#text_agent option")[1].click()
-    assert "<information>" in page.element("text_list").text
-    assert browser.console() == []
+    (thought,) = page.elements("#text_list .thought")
+    assert thought.text == "I wonder about zebra"
+    assert turn in page.element("text_list").text
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -156,3 +157,16 @@ def test_what_players_wrote_in_a_foreign_file_is_checked(tmp_path: Path):
         replace(replay, turns=np.frombuffer(wrong.encode(), np.uint8)).save(path)
         with pytest.raises(ReplayError, match="'turns' are not what players wrote"):
             load(path)
+
+
+def test_turns_that_a_user_writes_are_kept_as_they_were_written(tmp_path: Path):
+    env = gymnasium.make("palaestra/SearchQA-2Hop-v1", form="text")
+    turns = ["<think>I wonder about zebra</think><search>mayor of Dadam Shore</search>", "no tags at all"]
+    with Recorder(env.unwrapped.sim) as recorder:  # type: ignore[attr-defined]
+        env.reset(seed=7)
+        for turn in turns:
+            env.step(turn)
+    recorder.replay().save(tmp_path / "match.npz")
+    again = load(tmp_path / "match.npz")
+    assert again.texts == {(0, 0, 0): turns[0], (1, 0, 0): turns[1]}
+    assert verify(again).ok

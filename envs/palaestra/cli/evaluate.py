@@ -78,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", metavar="FOLDER", type=Path, help="with --a: write a page of every match, and an index of them"
     )
+    parser.add_argument(
+        "--pages", type=positive_count, metavar="N", help="with --html: pages of the first N matches (default: of all)"
+    )
     add_keywords(parser)
     add_json(parser)
 
@@ -95,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
     for name in ("record", "html"):
         if getattr(args, name) and args.players:
             raise ValueError(f"--{name} goes with --a and --b")
+    if args.pages and not args.html:
+        raise ValueError("--pages goes with --html")
     if args.actors and args.ray is None:
         raise ValueError("--actors goes with --ray")
     if args.workers and args.ray is not None:
@@ -149,7 +154,7 @@ def _write_pages(args: argparse.Namespace, table: Any) -> None:
     """Writes the pages of a table, which has been printed: what goes wrong here loses no result."""
     pair = (named_player(args.a), named_player(args.b))
     with Progress("pages") as report_progress:
-        index = write_pages(args.html, table, pair, keywords_of(args), report_progress)
+        index = write_pages(args.html, table, pair, keywords_of(args), report_progress, args.pages)
     if not args.json:
         print(f"  {index}: open it in a browser")
 

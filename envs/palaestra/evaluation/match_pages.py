@@ -14,6 +14,7 @@ from palaestra.core.files import write_atomically
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.evaluation.matches import MatchTable, Progress
 from palaestra.replay import record
+from palaestra.replay.headline import headline, name_of, short_names
 from palaestra.replay.page import filled, make_pages
 
 AT_ONCE = 64
@@ -26,6 +27,7 @@ def write_pages(
     players: tuple[OpponentSpec, OpponentSpec],
     keywords: Mapping[str, Any],
     progress: Progress | None = None,
+    pages: int | None = None,
 ) -> Path:
     """Plays the matches of a table again and writes a page of each, their replays, and an index of all.
 
@@ -35,6 +37,7 @@ def write_pages(
         players: The two players of the table; None for the second where there is one team.
         keywords: As for `palaestra.evaluation.evaluate`.
         progress: Called with the numbers of written and of all pages.
+        pages: How many of the first matches get a page; None for all. The index lists all.
 
     Returns:
         The index, ``index.html``.
@@ -45,10 +48,11 @@ def write_pages(
     """
     folder, rules = Path(folder), {name: value for name, value in keywords.items() if name != "workers"}
     folder.mkdir(parents=True, exist_ok=True)
+    pages = table.matches if pages is None else min(pages, table.matches)
     written = 0
     for side in (0, 1):
         given = dict(zip(table.game.teams, players if side == 0 else players[::-1], strict=False))
-        rows = np.flatnonzero(table.results["side"] == side)
+        rows = np.flatnonzero(table.results["side"][:pages] == side)
         for start in range(0, len(rows), AT_ONCE):
             some = rows[start : start + AT_ONCE]
             results = table.results[some]  # their seeds follow each other
@@ -61,33 +65,39 @@ def write_pages(
                 _write(folder / _name(row), page)
                 written += 1
                 if progress:
-                    progress(written, table.matches)
+                    progress(written, pages)
     index = folder / "index.html"
-    _write(index, index_of(table))
+    _write(index, index_of(table, pages))
     return index
 
 
-def index_of(table: MatchTable) -> str:
-    """The page that lists the matches of a table."""
-    players = (table.a, table.b or "")
-    matches = []
+def index_of(table: MatchTable, pages: int | None = None) -> str:
+    """The page that lists the matches of a table, of which the first ``pages`` (all if None) have one of their own."""
+    players = short_names([table.a, table.b] if table.b else [table.a])
+    teams, matches = list(table.game.teams), []
     for row, match in enumerate(table.results):
         outcome, side = int(match["outcome"]), int(match["side"])
+        by_team = dict(zip(teams, players if side == 0 else players[::-1], strict=False))
+        winner = teams[side if outcome > 0 else 1 - side] if outcome and table.b else None
+        end, decisions = table.game.end_reason(int(match["end_reason"])), int(match["steps"])
         matches.append(
             {
-                "file": _name(row),
+                "file": _name(row) if pages is None or row < pages else "",
                 "seed": str(match["seed"]),
-                "first": players[side],
-                "winner": players[0] if outcome > 0 else players[1] if outcome < 0 else "",
-                "end": table.game.end_reason(int(match["end_reason"])),
-                "decisions": int(match["steps"]),
-                "return": round(float(match["return_a"]), 6),
+                "first": by_team[teams[0]],
+                "winner": by_team[winner] if winner else "",
+                "outcome": outcome,
+                "end": end,
+                "decisions": decisions,
+                "return": float(match["return_a"]),
+                "title": headline(table.id, by_team, winner, end, decisions),
             }
         )
-    data = {"title": table.id, "about": str(table), "player": table.a, "has_two": bool(table.b), "matches": matches}
+    title = f"{name_of(table.id)}: {' against '.join(players)}, {table.matches} matches"
+    data = {"title": title, "about": str(table), "player": players[0], "has_two": bool(table.b), "matches": matches}
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     files = [Path(__file__).with_name(name) for name in ("match_index.html", "match_index.js")]
-    return filled(*files, title=table.id, data=text, sources="frame-src 'self' file:")
+    return filled(*files, title=title, data=text, sources="frame-src 'self' file:")
 
 
 def _rows_of(results: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ network may round differently in a batch of another size).
 
 from __future__ import annotations
 
+import html
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.compile.identity import rules_code
 from palaestra.core.contract.rules import teams_are_alike
+from palaestra.core.files.short_repr import short_repr
 from palaestra.core.run.opponents import OpponentSpec, player_name
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation.ratings import NORMAL_95, Rating, fit_elo, wilson_interval
@@ -61,6 +63,14 @@ class MatchTable:
     b: str | None
     game: Game
     results: np.ndarray
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     @property
     def matches(self) -> int:
@@ -246,6 +256,14 @@ class Tournament:
     tables: list[MatchTable]
     ratings: dict[str, Rating]
     anchors: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def as_dict(self) -> dict[str, Any]:
         """The numbers, for JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -113,6 +114,18 @@ class Replay:
     def __repr__(self) -> str:
         """One line."""
         return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: who played, and how the first matches ended."""
+        players = " and ".join(f"{player} ({team})" for team, player in self.players.items())
+        matches = self.matches
+        lines = [f"{self.id}: {players}, {self.steps} decisions in {self.num_envs} lanes, {len(matches)} matches ended"]
+        lines += [
+            f"  lane {m['lane']}, decision {m['step']}: {m['winner'] or 'nobody'}, {m['end_reason']}"
+            for m in matches[:8]
+        ]
+        lines += ["  ..."] * (len(matches) > 8) + ["palaestra.replay.show(replay) plays it"]
+        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
 
     @property
     def steps(self) -> int:

@@ -3,8 +3,8 @@
 "use strict";
 
 const { byId, clamp, shorten, showError, onSizeChange, readMatch, VectorPicture, ImagePicture } = matchPictures;
-const { formatNumber, formatReward, Rewards, Plot, AgentPanel, TextPanel } = matchPanel;
-const { setText, setUpTabs, fillMarks, fillAbout, copyText } = matchPanel;
+const { formatNumber, formatReward, Rewards, Plot } = matchPlot;
+const { AgentPanel, TextPanel, setText, setUpTabs, fillMarks, fillAbout, copyText } = matchPanel;
 const PANEL_INTERVAL_MS = 80; // while playing, the side panel changes at most this often
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 
@@ -113,13 +113,13 @@ class MatchPage {
     this.frame = this.frameOfHash() ?? 0;
     this.speed = 1;
     this.playing = false;
-    this.rewards = new Rewards(header, blocks.rewards);
+    this.rewards = new Rewards(header, blocks.rewards, blocks.team_rewards);
     this.view = new PictureView(header, picture, () => this.frame);
     this.firstFrameMs = performance.now();
     const seek = (frame) => this.seek(frame);
     this.plot = new Plot(header, blocks, this.rewards, seek, () => this.updateTexts());
     this.agents = new AgentPanel(header, blocks, this.rewards);
-    this.texts = new TextPanel(header, blocks.texts, blocks.turns);
+    this.texts = new TextPanel(header, blocks, this.rewards, seek);
     this.marksAt = Map.groupBy(header.marks, (mark) => mark.frame);
     fillMarks(header, seek);
     fillAbout(header);
@@ -145,6 +145,13 @@ class MatchPage {
   step(frames) {
     this.pause();
     this.seek(this.frame + frames);
+  }
+
+  /** To the next event or the one before. */
+  goToMark(by) {
+    const frames = this.header.marks.map((mark) => mark.frame).filter((frame) => by * (frame - this.frame) > 0);
+    this.pause();
+    if (frames.length > 0) this.seek(by > 0 ? Math.min(...frames) : Math.max(...frames));
   }
 
   play() {
@@ -218,11 +225,11 @@ class MatchPage {
 
   describeFrame(frame) {
     const teams = this.header.teams.map((team, k) => {
-      const { rewards, sums } = this.plot.teams[k];
+      const { rewards, sums } = this.rewards.teams[k];
       return `${shorten(team.name, 40)} ${formatReward(rewards[frame])} (sum ${formatNumber(sums[frame])})`;
     });
     const marks = (this.marksAt.get(frame) ?? []).map((mark) => `${mark.kind}: ${shorten(mark.text, 200)}`);
-    return [`frame ${frame}`, ...teams, ...marks].join("  \u00b7  ");
+    return [`frame ${frame}`, ...teams, ...this.plot.describeCurves(frame), ...marks].join("  \u00b7  ");
   }
 
   updatePanel() {
@@ -309,7 +316,7 @@ class MatchPage {
       Home: () => this.seek(0), End: () => this.seek(this.last), "+": () => this.changeSpeed(1),
       "=": () => this.changeSpeed(1), "-": () => this.changeSpeed(-1), f: () => this.toggleFullScreen(),
       0: () => this.view.reset(), i: () => this.view.zoomBy(1.5), o: () => this.view.zoomBy(1 / 1.5),
-      "?": () => byId("help").showModal(),
+      n: () => this.goToMark(1), p: () => this.goToMark(-1), "?": () => byId("help").showModal(),
     };
     const action = Object.hasOwn(keys, event.key) ? keys[event.key] : null;
     if (!action) return;
@@ -334,7 +341,7 @@ async function main() {
   await picture.load();
   page = new MatchPage(header, blocks, picture);
   Object.assign(window.palaestraMatch, {
-    header, firstFrameMs: page.firstFrameMs, plot: page.plot,
+    header, firstFrameMs: page.firstFrameMs, plot: page.plot, rewards: page.rewards,
     seek: (frame) => page.seek(frame), play: () => page.play(),
     pause: () => page.pause(), draw: (frame, canvas) => drawFrame(header, picture, frame, canvas),
   });

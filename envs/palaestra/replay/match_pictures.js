@@ -117,7 +117,7 @@ async function readMatch(holder) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   if (header.format !== 1) throw new Error(`this page reads format 1, the data have format ${header.format}`);
-  const arrays = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array };
+  const arrays = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i4: Int32Array, f4: Float32Array, f8: Float64Array };
   const area = Math.ceil((4 + length) / 8) * 8;
   const blocks = {};
   for (const [name, block] of Object.entries(header.blocks)) {
@@ -125,7 +125,7 @@ async function readMatch(holder) {
     blocks[name] = new arrays[block.dtype](buffer, area + block.start, size);
   }
   const outputs = header.outputs.flatMap((output) => output.agents.map(() => output));
-  const columns = { actions: header.actions.flat(), observations: header.fields.flat(), outputs };
+  const columns = { actions: header.actions.flat(), observations: header.fields.flat(), outputs, match: header.match };
   for (const [name, dropped] of Object.entries(header.dropped_bits)) {
     const width = columns[name].reduce((sum, field) => sum + field.size, 0);
     blocks[name] = unpackFloats(blocks[name], header.frames, width, dropped);
@@ -252,7 +252,7 @@ function prepareStyle(style, letters) {
     case "marks": return { kind, fill: color(style[1]), radius: style[2], count: style[3] };
     case "cells": return { kind, fills: style[1].map(color), rows: style[2], columns: style[3] };
     case "text": return {
-      kind, letters: placeLetters(shorten(String(style[1]), WORDS_DRAWN), letters[style[3]] ?? {}),
+      kind, words: shorten(String(style[1]), WORDS_DRAWN), letters: letters[style[3]] ?? {}, spacing: null,
       fill: color(style[2]), font: `${style[3]}px palaestra, sans-serif`, align: style[4],
     };
     default: return { kind, fill: color(style[1]) };
@@ -377,12 +377,18 @@ function ringPath(context, style, x, y, radius, startDeg, endDeg) {
   strokePath(context, style.stroke, width);
 }
 
-/** Letters of plain words and how far right they stand in Pillow, by its widths. Other words stay in one piece. */
-function placeLetters(words, widths) {
+/** Length of plain words in Pillow; null for others, which stay as the browser places them. */
+function lengthOf(words, widths) {
   const letters = Array.from(words);
-  if (letters.some((letter) => !Object.hasOwn(widths, letter))) return [[words, 0]];
-  let right = 0;
-  return letters.map((letter) => [letter, (right += widths[letter]) - widths[letter]]);
+  const isPlain = letters.every((letter) => Object.hasOwn(widths, letter));
+  return isPlain ? letters.reduce((sum, letter) => sum + widths[letter], 0) : null;
+}
+
+/** By how much letters stand farther apart than the browser puts them, so that words are as long as in Pillow. */
+function spacingOf(context, { words, letters }) {
+  const length = lengthOf(words, letters);
+  context.letterSpacing = "0px";
+  return length === null ? 0 : (length - context.measureText(words).width) / Math.max(1, Array.from(words).length);
 }
 
 /** Pictures made of operations. A view is {scale, x, y}: device pixels a picture pixel, and of the picture's corner. */
@@ -412,6 +418,7 @@ class VectorPicture {
     this.context = context;
     this.view = view;
     context.direction = "ltr";
+    context.fontKerning = "none";
     this.beginPanel(0, 0, width, height, BACKGROUND);
     this.drawList(this.reader.at(frame));
     this.endPanel();
@@ -465,7 +472,8 @@ class VectorPicture {
       if (context.font !== style.font) context.font = style.font;
       context.textAlign = style.align;
       context.fillStyle = style.fill;
-      for (const [letter, right] of style.letters) context.fillText(letter, x + right, y);
+      context.letterSpacing = `${(style.spacing ??= spacingOf(context, style))}px`;
+      context.fillText(style.words, x, y);
     }
     context.restore();
   }

@@ -29,14 +29,19 @@ from palaestra.drawing.display_list import SCALE, DisplayList
 from palaestra.replay.agent_tables import AgentTables
 from palaestra.replay.export import check_lane
 from palaestra.replay.file import STEP, Replay
+from palaestra.replay.headline import headline, name_of, short_names
 from palaestra.replay.playback import frames
 
 FORMAT = 1
-SCRIPTS = ("match_pictures.js", "match_panel.js", "match_page.js")
+SCRIPTS = ("match_pictures.js", "match_plot.js", "match_panel.js", "match_page.js")
 QUALITY = 90
 """Of pictures that an engine draws, as WebP."""
 LONGEST = 500
 """Characters of a keyword's value that are shown."""
+FALLS = 3
+"""Decisions in which a critic's value falls most that are marked, of each team."""
+LEAST_FALL = 0.1
+"""Share of the range of its values by which such a value falls at least."""
 
 
 def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
@@ -78,7 +83,7 @@ def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
     for sim in frames(replay):
         for match in made:
             match.add(sim)
-    return [page_of(match.title, packed(*match.finish())) for match in made]
+    return [match.page() for match in made]
 
 
 def show(replay: Replay, *, lane: int = 0, height: int = 760) -> Shown:
@@ -96,7 +101,8 @@ class Shown:
     def __init__(self, page: str, height: int) -> None:
         """Puts the page in a frame."""
         frame = f'sandbox="allow-scripts" width="100%" height="{int(height)}" style="border:0"'
-        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="a match"></iframe>'
+        title = page.partition("<title>")[2].partition("</title>")[0]  # escaped by `filled`
+        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="{title}"></iframe>'
 
     def _repr_html_(self) -> str:
         """What Jupyter shows."""
@@ -145,22 +151,24 @@ class MatchData:
     """What a page shows of one lane, collected from decision to decision.
 
     Attributes:
-        title: Name of the environment.
+        title: The environment, the players and how it ended, once the match has been played.
     """
 
     def __init__(self, replay: Replay, lane: int) -> None:
         """Nothing has been played."""
-        self.title = replay.id.partition("/")[2] or replay.id
+        self.title = name_of(replay.id)
         self._replay, self._lane = replay, lane
         self._list = DisplayList()
         self._images = list[bytes]()
         self._size = (0, 0)
         self._marks = list[dict[str, Any]]()
+        self._ends = list[tuple[str | None, str]]()
         self._steps = list[int]()
         self._rows = dict[str, list[np.ndarray]]()
         self._alive: np.ndarray | None = None
         self._was_over = False
         self._operation = self._decision = -1
+        self._decisions = dict[int, int]()  # frame by decision
         self._tables: AgentTables | None = None
         self._game: Any = None
 
@@ -174,6 +182,8 @@ class MatchData:
         self._decision += is_decision
         if self._was_over and sim.autoreset_mode == "off" and sim.states["steps"][self._lane] == self._steps[-1]:
             return  # waits for a reset while other lanes go on
+        if is_decision:
+            self._decisions[self._decision] = number
         self._steps.append(int(sim.states["steps"][self._lane]))
         self._add_picture(sim.draw(self._lane))
         self._mark(sim, number)
@@ -182,9 +192,16 @@ class MatchData:
         for name in self._tables.left_out:
             self._rows.pop(name, None)
 
+    def page(self) -> str:
+        """The page of what was played, see `page_of`."""
+        header, blocks = self.finish()
+        return page_of(header["title"], packed(header, blocks))
+
     def finish(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays, see `packed`."""
         assert self._tables is not None, "a replay has a reset"
+        self.title = self._headline()
+        self._mark_falls()
         blocks = {name: np.stack(rows) for name, rows in self._rows.items()}
         if self._images:
             starts = np.cumsum([0, *map(len, self._images)], dtype=np.uint32)
@@ -238,7 +255,31 @@ class MatchData:
             winner, reason = int(info["winner"][lane]), game.end_reason(int(info["end_reason"][lane]))
             outcome = f"{game.team_names[winner]} wins" if winner >= 0 and len(game.teams) > 1 else "the end"
             self._marks.append({"frame": number, "kind": "end", "text": f"{outcome}: {reason}"})
+            self._ends.append((game.team_names[winner] if winner >= 0 else None, reason))
         self._was_over, self._alive = is_over, alive
+
+    def _mark_falls(self) -> None:
+        """Notes the decisions in which the value that a critic gives a team falls most."""
+        ends = [mark["frame"] for mark in self._marks if mark["kind"] == "end"]
+        for team, values in self._tables.outputs_of("value") if self._tables and self._decisions else ():
+            values, after = values[list(self._decisions)], np.array(list(self._decisions.values()))
+            falls = np.nan_to_num(-np.diff(values), nan=0.0)
+            falls[np.isin(after[:-1], ends)] = 0.0  # the next value is one of the next match
+            least = LEAST_FALL * np.ptp(values[np.isfinite(values)]) if np.isfinite(values).any() else 0.0
+            for k in np.argsort(-falls, kind="stable")[:FALLS]:
+                if falls[k] > least:
+                    text = f"{team}'s value falls from {values[k]:.3g} to {values[k + 1]:.3g}"
+                    self._marks.append({"frame": int(after[k]), "kind": "fall", "text": text})
+        self._marks.sort(key=lambda mark: mark["frame"])
+
+    def _headline(self) -> str:
+        """See `headline`; of a lane with several matches their number."""
+        players = dict(zip(self._replay.players, short_names(list(self._replay.players.values())), strict=True))
+        if len(self._ends) < 2:
+            winner, reason = self._ends[0] if self._ends else (None, "")
+            return headline(self._replay.id, players, winner, reason, len(self._steps) - 1)
+        pairing = " and ".join(f"{player} ({team})" for team, player in players.items())
+        return f"{name_of(self._replay.id)}: {pairing}, {len(self._ends)} matches"
 
     def _about(self) -> list[tuple[str, str]]:
         """What is told of the match, in words."""

@@ -52,6 +52,11 @@ class OutputLog:
                     bits = table.reshape(*shape, -1).view(np.int32) >> DROPPED_BITS << DROPPED_BITS
                     self._kept.setdefault((team, name), []).append((decision, lanes, bits.view(np.float32)))
 
+    def add_turns(self, sim: Simulation, decision: int) -> None:
+        """Adds what users have written as texts for a decision that is about to happen."""
+        self._texts += [(decision, lane, slot, text) for (lane, slot), text in sim.written_turns.items()]
+        sim.written_turns.clear()
+
     def texts(self, decisions: int) -> np.ndarray:
         """See `palaestra.replay.file.Replay.turns`."""
         rows = [row for row in self._texts if row[0] < decisions]

@@ -116,8 +116,10 @@ class Recorder:
             self._trace.begin(RESET, lanes)
         else:
             return
-        if self.keep_outputs and call == "step":
-            self._outputs.add(self._sim, self._trace.steps)
+        if call == "step":
+            self._outputs.add_turns(self._sim, self._trace.steps)
+            if self.keep_outputs:
+                self._outputs.add(self._sim, self._trace.steps)
         self._pending = call, lanes, what
 
     def after(self) -> None:

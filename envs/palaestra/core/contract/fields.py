@@ -52,6 +52,7 @@ class Field:
             space are infinite.
         at: ``"reset"`` for what stays the same during a match: written by `Game.observe_reset` alone.
         world: Name of the array in the game's world that this field *is* (lane fields): no memory, no copies.
+        parts: Names of the numbers along its last axis, for those who watch a match.
     """
 
     name: str
@@ -65,10 +66,13 @@ class Field:
     checked: tuple[float, float] | None = None
     at: Literal["step", "reset"] = "step"
     world: str | None = None
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Keeps bounds hashable."""
         _freeze_bounds(self)
+        if self.parts and len(self.parts) != (self.shape or (1,))[-1]:
+            raise ValueError(f"{self.name}: {len(self.parts)} parts for the shape {self.shape}")
         if len(self.memory_shape) != len(self.shape) or any(
             c < n for c, n in zip(self.memory_shape, self.shape, strict=True)
         ):

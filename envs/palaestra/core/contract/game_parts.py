@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -132,6 +132,20 @@ class Codec(Protocol):
             ValueError: The action cannot be understood; names what is wrong. The match does not move.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What those who watch a match as it stands are told beyond its record, see `Game.facts`.
+
+    Attributes:
+        options: By slot and by name of a choice, what each of its alternatives does; an empty text for one that is not
+            there. Choices that are left out have their ``meanings``.
+        numbers: By name, what a page can plot: one number, one a team, or one an agent; NaN where there is none.
+    """
+
+    options: Mapping[int, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    numbers: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

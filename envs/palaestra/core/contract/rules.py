@@ -123,8 +123,10 @@ class Game:
         click: ``"module:function"``: ``click(game, world, s, slot, x, y)`` for ``palaestra play``. It returns what a
             click on column x and row y of the picture means for the agent in ``slot``: an action in the form of its
             space (an int, an array, a dict by field), the name of the agent to command next, or None for nothing.
-        plots: Observation fields of one number each, at most two: what the page of a match plots over time unless its
-            reader asks for rewards or for another field.
+        facts: ``"module:function"``: ``facts(game, world, s) -> Facts`` of one match: what alternatives of choices do
+            now, and numbers to plot. Like ``render`` it reads the record and changes nothing.
+        plots: At most two names of what the page of a match plots over time unless its reader asks for something else:
+            observation fields of one number, info fields, fields of ``state``, numbers of ``facts``.
         goal_reward: ``"module:function"``: ``reward(achieved, desired, info) -> [N]``, what the rules pay for decisions
             after which the observation fields ``achieved_goal`` and ``desired_goal`` are these (arrays ``[N, ...]`` of
             the shapes that faces show). It is the ``compute_reward`` of the faces, which hindsight replay calls.
@@ -186,6 +188,7 @@ class Game:
     render_text: str | None = "palaestra.drawing.plain_picture:write"
     captions: Any = None
     click: str | None = None
+    facts: str | None = None
     plots: tuple[str, ...] = ()
     goal_reward: str | None = None
     codecs: Mapping[str, Codec] = field(default_factory=dict)
@@ -417,8 +420,9 @@ def _contradictions(game: Game) -> Iterator[str]:
         if p.up_to and p.default > defaults.get(p.up_to, -np.inf):
             yield f"the range from {p.name!r} up to {p.up_to!r} does not exist, or its defaults are exchanged"
     numbers = {f.name for role in game.roles for f in role.observation if isinstance(f, Field) and f.size == 1}
-    if len(game.plots) > 2 or not (numbers.issuperset(game.plots) or game.representations):
-        yield f"plots names at most two observation fields of one number, got {game.plots}"
+    numbers |= {f.name for f in game.info} | {name for name, *_ in game.state}
+    if len(game.plots) > 2 or not (numbers.issuperset(game.plots) or game.representations or game.facts):
+        yield f"plots names at most two fields, got {game.plots}"
     names = [*(r.name for r in game.roles), "team", "lane"]
     if len(set(names)) != len(names):
         yield f"names of roles repeat, or are 'team' or 'lane': {names[:-2]}"

@@ -438,6 +438,7 @@ class AgentIO:
             return
         if len(actions) != self.sim.num_envs:
             raise ActionError(f"there are {self.sim.num_envs} lanes and {len(actions)} actions")
+        self.sim.note_turns(self.slots[0], actions, which)
         decode_many = getattr(self.codec, "decode_many", None)
         if which is None and decode_many is not None:
             self._write(decode_many(self.agent_view(None), actions), slice(None))
@@ -453,6 +454,7 @@ class AgentIO:
     def write_one(self, action: Any) -> None:
         """Takes the action of the only lane in the form of `action_space`; raises as `write` does."""
         if self.codec is not None:
+            self.sim.note_turns(self.slots[0], [action])
             action = self.codec.decode(self._first_view, action)
         if self._column is not None and type(action) in PLAIN_INTEGERS:
             write_choice(self._words, self._column, action, self._choice)

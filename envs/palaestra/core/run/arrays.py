@@ -34,6 +34,7 @@ class Arrays:
         self.game, self.num_envs, self.buffers, self.action_table = game, num_envs, buffers, action_table
         b, agents = buffers, slice(len(game.agents))
         self.states = b.states
+        self.written_turns: dict[tuple[int, int], str] = {}  # by lane and slot, while there is a recorder
         self.observations = self._per_role(lambda r: observation_rows(b.observations, r))
         names = b.observations.dtype.names
         self.team_observations: np.ndarray | None = b.observations["team"] if "team" in names else None
@@ -133,6 +134,14 @@ class Arrays:
                 target[lanes, slots] = rows
             else:
                 target[lanes[:, None], slots] = rows
+
+    def note_turns(self, slot: int, actions: Sequence[Any], which: np.ndarray | None = None) -> None:
+        """Keeps texts that an agent has written in the lanes ``which`` (all if None), for a recorder."""
+        if getattr(self, "recorder", None) is None:
+            return
+        for lane in range(self.num_envs) if which is None else np.flatnonzero(which).tolist():
+            if isinstance(actions[lane], str):
+                self.written_turns[lane, slot] = actions[lane]
 
     def team_rewards(self, team: str) -> np.ndarray:
         """Reward of a team ``[N]``: the common value of its members, or the sum where each has its own."""

@@ -40,6 +40,7 @@ OWN = Field(
     "1",
     "own hit points, living of the own team and of the other, and time, each in % of all; row; column, counted ahead",
     "u1",
+    parts=("hit points", "own living", "other living", "time", "row", "column"),
 )
 
 
@@ -64,19 +65,28 @@ def observation_of(view: int) -> tuple[Field, ...]:
         OWN,
         window_field(view),
         Field("neighbours", (NEIGHBOURS,), NOBODY, MOST - 1, "1", "nearest teammates: numbers within the team", "i2"),
-        Field("offsets", (NEIGHBOURS, 2), -16, 16, "cells", "from the agent to them: rows down, columns ahead", "i1"),
+        Field(
+            "offsets",
+            (NEIGHBOURS, 2),
+            -16,
+            16,
+            "cells",
+            "from the agent to them: rows down, columns ahead",
+            "i1",
+            parts=("down", "ahead"),
+        ),
     )
 
 
 SEEN_ENTITIES = (
-    Field("own", (6,), 0, LARGEST, "1", OWN.about),
+    Field("own", (6,), 0, LARGEST, "1", OWN.about, parts=OWN.parts),
     Table(
         "entities",
         ENTITIES,
         (
             Field("there", (), 0, 1, "1", "1 if there is one"),
             Field("teammate", (), 0, 1, "1", "1 if it is of the own team"),
-            Field("offset", (2,), -16, 16, "cells", "rows down and columns ahead"),
+            Field("offset", (2,), -16, 16, "cells", "rows down and columns ahead", parts=("down", "ahead")),
             Field("hit_points", (), 0, 1, "1", "its share of hit points"),
         ),
         "the nearest agents, nearest first",

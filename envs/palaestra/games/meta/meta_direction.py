@@ -138,8 +138,8 @@ def game(options: Any) -> Game:
     """The rules of `palaestra/MetaDirection-v0`."""
     tasks = task_set(options, TASKS, held_out("MetaDirection"))
     seen: tuple[Any, ...] = (
-        Field("position_m", (2,), -SEEN_M, SEEN_M, "m", "own place, right and up"),
-        Field("velocity_mps", (2,), -START_MPS, START_MPS, "m/s", "own velocity, right and up"),
+        Field("position_m", (2,), -SEEN_M, SEEN_M, "m", "own place, right and up", parts=("x", "y")),
+        Field("velocity_mps", (2,), -START_MPS, START_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
     )
     thrust = Continuous("thrust", (2,), -1.0, 1.0, "1", "to the right and up, as a share of the greatest")
     return Game(

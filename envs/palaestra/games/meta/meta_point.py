@@ -129,7 +129,7 @@ def game(options: Any) -> Game:
     """The rules of `palaestra/MetaPoint-v0`."""
     tasks = task_set(options, TASKS, held_out("MetaPoint"))
     goals_m = directions("MetaPoint", math.pi, 0.5)
-    seen = Field("position_m", (2,), -SEEN_M, SEEN_M, "m", "own place, right and up")
+    seen = Field("position_m", (2,), -SEEN_M, SEEN_M, "m", "own place, right and up", parts=("x", "y"))
     move = Continuous("move", (2,), -1.0, 1.0, "1", f"way to the right and up, over {STEP_M} m")
     return Game(
         name="MetaPoint",

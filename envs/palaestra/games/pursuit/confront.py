@@ -486,6 +486,8 @@ def game(options: Any) -> Game:
         render="palaestra.games.pursuit.graph_render:draw",
         render_text="palaestra.games.pursuit.graph_render:write",
         render_fps=3.0,
+        facts="palaestra.games.pursuit.graph_render:facts",
+        plots=("hops between the teams", "hit points"),
         symmetric_teams=red == blue,
         mirror=partial(mirror, red) if red == blue else None,
     )

@@ -560,6 +560,8 @@ def game(options: Any) -> Game:
         render="palaestra.games.pursuit.graph_render:draw",
         render_text="palaestra.games.pursuit.graph_render:write",
         render_fps=3.0,
+        facts="palaestra.games.pursuit.graph_render:facts",
+        plots=("hops between the teams", "optimal moves left") if ground.rules.solved else ("hops between the teams",),
         click="palaestra.games.pursuit.graph_render:click",
         enumeration=counting(ground),
     )

@@ -20,7 +20,7 @@ import numpy as np
 from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.drawing.widgets import draw_legend, length_of
-from palaestra.game import Game
+from palaestra.game import Facts, Game
 from palaestra.games.pursuit.graph_background import (
     FOOTER,
     HEADER,
@@ -35,6 +35,7 @@ from palaestra.games.pursuit.graph_background import (
     node_color,
 )
 from palaestra.games.pursuit.graph_ground import FAR, NO_NODE, Ground
+from palaestra.games.pursuit.solver import NEVER
 
 NOBODY = -1
 CLICK_PIXELS = 11.0
@@ -408,6 +409,40 @@ def nearest_opponent(game: Game, world: Ground, s: Any, slot: int) -> tuple[int,
         if game.team_index[other] != game.team_index[slot] and (best == NOBODY or hops < least):
             best, least = other, hops
     return best, least
+
+
+# --------------------------------------------------------------------------------------------------------------- facts
+
+
+def facts(game: Game, world: Ground, s: Any) -> Facts:
+    """Where moves lead and at whom targets aim; how near the teams are, and how long optimal play goes on from here."""
+    options = {}
+    for slot, team in enumerate(game.team_index):
+        ways = world.neighbours[s.graph, s.node[slot]].tolist()
+        opponents = [agent for agent, other in zip(game.agents, game.team_index, strict=True) if other != team]
+        moves = ["stay", *("" if way == NO_NODE else f"to node {way}" for way in ways[1:])]
+        options[slot] = {"move": moves, "target": ["nobody", *opponents]}
+    least = min((nearest_opponent(game, world, s, slot)[1] for slot in slots_here(game, s)), default=FAR)
+    numbers: dict[str, float | list[float]] = {"hops between the teams": least if least < FAR else math.nan}
+    if has_hit_points(game):
+        points = [[s.hit_points[slot] for slot in slots_here(game, s) if game.team_index[slot] == k] for k in (0, 1)]
+        numbers["hit points"] = [float(sum(each)) for each in points]
+    if world.rules.solved:
+        numbers["optimal moves left"] = optimal_moves_left(game, world, s)
+    return Facts(options, numbers)
+
+
+def optimal_moves_left(game: Game, world: Ground, s: Any) -> float:
+    """Moves of the pursuers until the capture under optimal play of both; NaN where there is none, or it is over."""
+    *pursuers, evader = (int(s.node[slot]) for slot in range(len(game.agents)))
+    if not s.alive[len(pursuers)]:
+        return 0.0
+    here = 0
+    for node in pursuers:
+        here = (here + node) * world.hops.shape[1]
+    ways = world.neighbours[s.graph, evader] if s.acting[len(pursuers)] and world.rules.order else [evader]
+    times = [int(world.times[s.graph, here + int(node)]) for node in ways if node != NO_NODE]
+    return math.nan if NEVER in times else float(max(times))
 
 
 # --------------------------------------------------------------------------------------------------------------- mouse

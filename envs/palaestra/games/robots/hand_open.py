@@ -490,6 +490,7 @@ def game(options: Any) -> Game:
         scripts=("hold", "pull"),
         global_state=global_state,
         horizon=thing.horizon,
+        plots=("opening", "away_m"),
         info=(
             Field("opening", (), -INF, INF, "m or rad", "how far the thing is open", "f8", checked=(-1.0, 10.0)),
             Field("away_m", (), 0, INF, "m", "from a palm to its part, the larger of both", "f8", checked=(0.0, 100.0)),

@@ -308,6 +308,7 @@ def game(options: Any) -> Game:
         representations={"goal": shown_as_goals(own, FIELD_DTYPES[options.dtype])},
         goal_reward=f"{__name__}:goal_reward" if options.reward == "sparse" else None,
         horizon=throw.horizon,
+        plots=("distance_m",),
         info=(
             Field("distance_m", (), 0, INF, "m", "from the ball to the goal", "f8", checked=(0.0, 100.0)),
             Field("nearest_m", (), 0, INF, "m", "the least distance so far", "f8", checked=(0.0, 100.0)),

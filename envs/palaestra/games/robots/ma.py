@@ -545,6 +545,7 @@ def game(options: Any) -> Game:
             Parameter(p.name, defaults.get(p.name, p.default), p.low, p.high, p.unit, p.about) for p in SCALE_PARAMETERS
         ),
         horizon=1000,
+        plots=("speed_mps", "x_m"),
         info=(
             Field("x_m", (), -INF, INF, "m", "place of the trunk along x", "f8", checked=CHECKED),
             Field("speed_mps", (), -INF, INF, "m/s", "mean speed along x in the decision", "f8", checked=CHECKED),

@@ -269,6 +269,7 @@ def game(options: Any) -> Game:
         engine_version=version,
         parameters=(tasks.parameter,),
         horizon=200,
+        plots=("speed_mps", "x_m"),
         info=(
             tasks.info,
             Field("x_m", (), -INF, INF, "m", "place of the trunk along x", "f8", checked=CHECKED),

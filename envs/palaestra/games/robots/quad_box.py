@@ -210,7 +210,16 @@ def game(options: Any) -> Game:
         return (
             mates(1, number),
             real("box_m", 2, "m", "to the box's middle: ahead and to the left", number),
-            Field("box_heading", (2,), -1, 1, "1", "cosine and sine of the box's heading against the own", number),
+            Field(
+                "box_heading",
+                (2,),
+                -1,
+                1,
+                "1",
+                "cosine and sine of the box's heading against the own",
+                number,
+                parts=("cosine", "sine"),
+            ),
             real("goal_m", 2, "m", "to the goal: ahead and to the left", number),
         )
 
@@ -230,6 +239,7 @@ def game(options: Any) -> Game:
         observe=observe,
         script=script,
         global_state=global_state,
+        plots=("distance_m",),
         info=(
             Field("distance_m", (), 0, INF, "m", "from the box's middle to the goal", "f8", checked=(0.0, 100.0)),
             *TEAM_INFO,

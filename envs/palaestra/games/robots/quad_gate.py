@@ -156,7 +156,16 @@ def game(options: Any) -> Game:
         return (
             mates(robots - 1, number, MOST - 1),
             real("gate_m", 2, "m", "from the robot to the gate's middle: across the wall, along it", number),
-            Field("heading", (2,), -1, 1, "1", "cosine and sine of the heading, 0 is across the wall", number),
+            Field(
+                "heading",
+                (2,),
+                -1,
+                1,
+                "1",
+                "cosine and sine of the heading, 0 is across the wall",
+                number,
+                parts=("cosine", "sine"),
+            ),
         )
 
     return quad_game(
@@ -175,6 +184,7 @@ def game(options: Any) -> Game:
         observe=observe,
         script=script,
         global_state=global_state,
+        plots=("passed",),
         info=(
             Field("passed", (), 0, MOST, "1", "robots that have passed", "i8"),
             *TEAM_INFO,

@@ -215,7 +215,16 @@ def game(options: Any) -> Game:
             real("sheep_m", 2, "m", "to the sheep's middle: ahead and to the left", number),
             real("sheep_mps", 2, "m/s", "its velocity over the floor: ahead and to the left", number),
             real("gate_m", 2, "m", "to the gate's middle: ahead and to the left", number),
-            Field("heading", (2,), -1, 1, "1", "cosine and sine of the heading, 0 is across the wall", number),
+            Field(
+                "heading",
+                (2,),
+                -1,
+                1,
+                "1",
+                "cosine and sine of the heading, 0 is across the wall",
+                number,
+                parts=("cosine", "sine"),
+            ),
         )
 
     q, v = POSITIONS * ROBOTS, VELOCITIES * ROBOTS
@@ -237,6 +246,7 @@ def game(options: Any) -> Game:
         observe=observe,
         script=script,
         global_state=global_state,
+        plots=("to_go_m",),
         info=(
             Field("to_go_m", (), 0, INF, "m", "of the sheep, by way of the gate", "f8", checked=(0.0, 100.0)),
             *TEAM_INFO,

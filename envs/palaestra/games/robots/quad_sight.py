@@ -32,8 +32,27 @@ def own_fields(number: str, numbers: int) -> tuple[Field, ...]:
 def mates(rows: int, number: str, capacity: int | None = None) -> Table:
     """What a robot sees of the others."""
     columns = (
-        Field("offset_m", (2,), -INF, INF, "m", "ahead and to the left, in the own frame", number, checked=(-1e3, 1e3)),
-        Field("heading", (2,), -1, 1, "1", "cosine and sine of its heading against the own", number),
+        Field(
+            "offset_m",
+            (2,),
+            -INF,
+            INF,
+            "m",
+            "ahead and to the left, in the own frame",
+            number,
+            checked=(-1e3, 1e3),
+            parts=("ahead", "left"),
+        ),
+        Field(
+            "heading",
+            (2,),
+            -1,
+            1,
+            "1",
+            "cosine and sine of its heading against the own",
+            number,
+            parts=("cosine", "sine"),
+        ),
     )
     return Table("mates", rows, columns, "the other robots, by number", capacity=capacity)
 

@@ -308,6 +308,8 @@ def make_game(battles: Sequence[BattleMap], variant: Variant | None = None, **mo
         render_text="palaestra.games.skirmish.render:write",
         render_fps=battles[0].ruleset.loops_per_second / battles[0].ruleset.loops_per_decision,
         click="palaestra.games.skirmish.render:click",
+        facts="palaestra.games.skirmish.render:facts",
+        plots=("units alive", "hit points"),
         captions=Captions(tuple(b.name for b in battles), battles[0].ruleset.unit_names),
     )
     if variant.both_learn:

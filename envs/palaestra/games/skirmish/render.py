@@ -18,13 +18,23 @@ from palaestra.core.compile.linker import record_view
 from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import MUTED, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.drawing.widgets import draw_bar, draw_legend, length_of
-from palaestra.game import Game
+from palaestra.game import Choice, Facts, Game
 from palaestra.games.skirmish.battle_records import ARRIVED, RED
 from palaestra.games.skirmish.combat import CIRCLE, NOBODY
 from palaestra.games.skirmish.ground import MARGIN, WIDTH, View, empty_ground, view_of
 from palaestra.games.skirmish.movement import CLIFF, GROUND
 from palaestra.games.skirmish.observe import is_free, is_target, sight_of
-from palaestra.games.skirmish.orders import AHEAD, FACING, NORTH, STOP, WEST, action_of, aim_at
+from palaestra.games.skirmish.orders import (
+    AHEAD,
+    FACING,
+    NORTH,
+    STOP,
+    WEST,
+    action_of,
+    aim_at,
+    first_target,
+    targets_of,
+)
 from palaestra.games.skirmish.unit_icons import (
     MELEE_CELLS,
     describe,
@@ -318,6 +328,31 @@ def write_unit(game: Game, world: Any, s: Any, slot: int) -> str:
     elif NORTH <= order <= WEST:
         words.append(f"goes {DIRECTIONS[order - NORTH]}")
     return "  ".join(words)
+
+
+# --------------------------------------------------------------------------------------------------------------- facts
+
+
+def facts(game: Game, world: Any, s: Any) -> Facts:
+    """At whom each unit's orders aim, and what is left of the teams."""
+    rules = with_attributes(world)
+    choices = [
+        choice for role in game.roles for choice in role.action if isinstance(choice, Choice) for _ in role.agents
+    ]
+    options = {slot: {"order": orders_of(game, rules, s, slot, choice)} for slot, choice in enumerate(choices)}
+    here = np.array([slot for slot in living(world, s) if slot < len(game.agents)], np.int64)
+    counts, points = (np.bincount(s["team"][here], s[name][here], 2) for name in ("alive", "hit_points"))
+    return Facts(options, {"units alive": counts.tolist(), "hit points": points.tolist()})
+
+
+def orders_of(game: Game, rules: Any, s: Any, slot: int, choice: Choice) -> list[str]:
+    """Words for the alternatives of a unit's order; those behind its last target have none."""
+    first, verb = int(first_target(s, rules, slot)), "attack"
+    if rules.units[s.kind[slot]].heal_per_loop > 0.0:
+        verb = "heal"
+    targets = game.agents[first : first + int(targets_of(s, rules, slot))]
+    words = [*choice.meanings, *(f"{verb} {agent}" for agent in targets)][: choice.n]
+    return words + [""] * (choice.n - len(words))
 
 
 # --------------------------------------------------------------------------------------------------------------- mouse

@@ -102,12 +102,14 @@ def observation_table(others: int, landmarks: int) -> tuple[Field, ...]:
     """What each player sees."""
     far_m, fast = 2 * ARENA_M, GREATEST_SPEED_MPS
     return (
-        Field("velocity_mps", (2,), -fast, fast, "m/s", "own velocity, right and up"),
-        Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle"),
+        Field("velocity_mps", (2,), -fast, fast, "m/s", "own velocity, right and up", parts=("x", "y")),
+        Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle", parts=("x", "y")),
         Field("goal", (landmarks,), 0, 1, "1", "red sees 1 for the goal and 0 for the rest, blue sees zeros"),
-        Field("landmark_offset_m", (landmarks, 2), -far_m, far_m, "m", "offsets of the landmarks"),
-        Field("other_offset_m", (others, 2), -far_m, far_m, "m", "offsets of teammates, then opponents"),
-        Field("other_velocity_mps", (others, 2), -fast, fast, "m/s", "velocities, likewise"),
+        Field("landmark_offset_m", (landmarks, 2), -far_m, far_m, "m", "offsets of the landmarks", parts=("x", "y")),
+        Field(
+            "other_offset_m", (others, 2), -far_m, far_m, "m", "offsets of teammates, then opponents", parts=("x", "y")
+        ),
+        Field("other_velocity_mps", (others, 2), -fast, fast, "m/s", "velocities, likewise", parts=("x", "y")),
     )
 
 

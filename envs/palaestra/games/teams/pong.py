@@ -111,8 +111,8 @@ def observation_table(players: int) -> tuple[Field, ...]:
     bound = SEEN_SPEEDS
     return (
         Field("is_front", (), 0, 1, "1", "1 for front paddles, 0 for back ones"),
-        Field("ball_position", (2,), -1, 1, "1", "of the ball, x and y"),
-        Field("ball_velocity", (2,), -bound, bound, "10 units in a substep", "of the ball, x and y"),
+        Field("ball_position", (2,), -1, 1, "1", "of the ball, x and y", parts=("x", "y")),
+        Field("ball_velocity", (2,), -bound, bound, "10 units in a substep", "of the ball, x and y", parts=("x", "y")),
         Field("own_y", (), -1, 1, "1", "own height"),
         Field("teammate_y", (players - 1,), -1, 1, "1", "height of the teammate"),
         Field("opponent_y", (players,), -1, 1, "1", "heights of the opponents, the back paddle first"),

@@ -100,12 +100,20 @@ def observation_table(players: int) -> tuple[Field, ...]:
     """What each player sees."""
     far_m, fast = 2 * ARENA_M, GREATEST_SPEED_MPS
     return (
-        Field("velocity_mps", (2,), -fast, fast, "m/s", "own velocity, forward and up"),
-        Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle"),
-        Field("puck_offset_m", (2,), -far_m, far_m, "m", "offset of the puck"),
-        Field("puck_velocity_mps", (2,), -fast, fast, "m/s", "velocity of the puck"),
-        Field("other_offset_m", (2 * players - 1, 2), -far_m, far_m, "m", "offsets of teammates, then opponents"),
-        Field("other_velocity_mps", (2 * players - 1, 2), -fast, fast, "m/s", "velocities, likewise"),
+        Field("velocity_mps", (2,), -fast, fast, "m/s", "own velocity, forward and up", parts=("x", "y")),
+        Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle", parts=("x", "y")),
+        Field("puck_offset_m", (2,), -far_m, far_m, "m", "offset of the puck", parts=("x", "y")),
+        Field("puck_velocity_mps", (2,), -fast, fast, "m/s", "velocity of the puck", parts=("x", "y")),
+        Field(
+            "other_offset_m",
+            (2 * players - 1, 2),
+            -far_m,
+            far_m,
+            "m",
+            "offsets of teammates, then opponents",
+            parts=("x", "y"),
+        ),
+        Field("other_velocity_mps", (2 * players - 1, 2), -fast, fast, "m/s", "velocities, likewise", parts=("x", "y")),
     )
 
 

@@ -95,8 +95,10 @@ PARAMETERS = (
     Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of an agent, which weighs 1 kg (mpe2)"),
 )
 SEEN = (
-    Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
-    Field("landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
+    Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
+    Field(
+        "landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks", parts=("x", "y")
+    ),
     Field("goal_color", (3,), 0, 1, "1", "colour of the other's goal: 0.75 for its landmark, 0.25 else"),
     Field("heard", (WORDS,), 0, 1, "1", "message of the other in the last decision, one-hot if discrete"),
 )

@@ -92,8 +92,10 @@ PARAMETERS = (
 )
 SPEAKER_OBSERVATION = (Field("goal_color", (3,), 0, 1, "1", "colour of the goal: 0.65 for its landmark, 0.15 else"),)
 LISTENER_OBSERVATION = (
-    Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
-    Field("landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
+    Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
+    Field(
+        "landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks", parts=("x", "y")
+    ),
     Field("heard", (WORDS,), 0, 1, "1", "message of the speaker in the last decision, one-hot if discrete"),
 )
 

@@ -108,10 +108,20 @@ PARAMETERS = (
 def observation_table(agents: int, has_silence: bool) -> tuple[Field, ...]:
     """What each agent sees, in the order of mpe2."""
     fields = (
-        Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
-        Field("position_m", (2,), -OPEN_M, OPEN_M, "m", "own position"),
-        Field("landmark_offset_m", (agents, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks"),
-        Field("other_offset_m", (agents - 1, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the other agents"),
+        Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
+        Field("position_m", (2,), -OPEN_M, OPEN_M, "m", "own position", parts=("x", "y")),
+        Field(
+            "landmark_offset_m", (agents, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks", parts=("x", "y")
+        ),
+        Field(
+            "other_offset_m",
+            (agents - 1, 2),
+            -2 * OPEN_M,
+            2 * OPEN_M,
+            "m",
+            "offsets of the other agents",
+            parts=("x", "y"),
+        ),
     )
     silence = Field("silence", (agents - 1, SILENCE), 0, 1, "1", "messages of the others: always 0")
     return (*fields, silence) if has_silence else fields

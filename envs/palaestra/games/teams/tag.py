@@ -116,12 +116,42 @@ def observation_table(others: int, obstacles: int) -> tuple[Field, ...]:
     """What each agent sees."""
     return (
         Field("is_chaser", (), 0, 1, "1", "1 for chasers, 0 for runners"),
-        Field("velocity_mps", (2,), -GREATEST_SPEED_MPS, GREATEST_SPEED_MPS, "m/s", "own velocity, right and up"),
-        Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle"),
-        Field("obstacle_offset_m", (obstacles, 2), -2 * ARENA_M, 2 * ARENA_M, "m", "offsets of the obstacles"),
-        Field("other_offset_m", (others, 2), -2 * ARENA_M, 2 * ARENA_M, "m", "offsets of teammates, then opponents"),
         Field(
-            "other_velocity_mps", (others, 2), -GREATEST_SPEED_MPS, GREATEST_SPEED_MPS, "m/s", "velocities, likewise"
+            "velocity_mps",
+            (2,),
+            -GREATEST_SPEED_MPS,
+            GREATEST_SPEED_MPS,
+            "m/s",
+            "own velocity, right and up",
+            parts=("x", "y"),
+        ),
+        Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle", parts=("x", "y")),
+        Field(
+            "obstacle_offset_m",
+            (obstacles, 2),
+            -2 * ARENA_M,
+            2 * ARENA_M,
+            "m",
+            "offsets of the obstacles",
+            parts=("x", "y"),
+        ),
+        Field(
+            "other_offset_m",
+            (others, 2),
+            -2 * ARENA_M,
+            2 * ARENA_M,
+            "m",
+            "offsets of teammates, then opponents",
+            parts=("x", "y"),
+        ),
+        Field(
+            "other_velocity_mps",
+            (others, 2),
+            -GREATEST_SPEED_MPS,
+            GREATEST_SPEED_MPS,
+            "m/s",
+            "velocities, likewise",
+            parts=("x", "y"),
         ),
     )
 

@@ -48,11 +48,35 @@ BODIES = (
 def observation_table(others: int, runners: int, obstacles: int) -> tuple[Field, ...]:
     """What mpe2 shows an agent, in its order; ``runners`` are the others whose velocities are seen."""
     return (
-        Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up"),
-        Field("position_m", (2,), -OPEN_M, OPEN_M, "m", "own position"),
-        Field("obstacle_offset_m", (obstacles, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the obstacles"),
-        Field("other_offset_m", (others, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of chasers, then runners"),
-        Field("runner_velocity_mps", (runners, 2), -OPEN_MPS, OPEN_MPS, "m/s", "velocities of the other runners"),
+        Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
+        Field("position_m", (2,), -OPEN_M, OPEN_M, "m", "own position", parts=("x", "y")),
+        Field(
+            "obstacle_offset_m",
+            (obstacles, 2),
+            -2 * OPEN_M,
+            2 * OPEN_M,
+            "m",
+            "offsets of the obstacles",
+            parts=("x", "y"),
+        ),
+        Field(
+            "other_offset_m",
+            (others, 2),
+            -2 * OPEN_M,
+            2 * OPEN_M,
+            "m",
+            "offsets of chasers, then runners",
+            parts=("x", "y"),
+        ),
+        Field(
+            "runner_velocity_mps",
+            (runners, 2),
+            -OPEN_MPS,
+            OPEN_MPS,
+            "m/s",
+            "velocities of the other runners",
+            parts=("x", "y"),
+        ),
     )
 
 

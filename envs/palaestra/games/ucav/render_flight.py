@@ -15,7 +15,7 @@ import numpy as np
 from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import BACKGROUND, GROUND, LINE, MUTED, SIGNAL, TEAMS, TEXT, Color, fade
 from palaestra.drawing.widgets import draw_bar
-from palaestra.game import Game
+from palaestra.game import Facts, Game
 from palaestra.games.ucav.autopilot import altitude_to_flight_path, heading_to_roll
 from palaestra.games.ucav.evade import PILOT
 from palaestra.games.ucav.geometry import (
@@ -438,3 +438,15 @@ def _quantities(p: Any, past: np.ndarray, mode: int) -> tuple[Quantity, Quantity
 def _near(command: float, angles: np.ndarray) -> np.ndarray:
     """The same angles, degrees, each at most half a turn from the command."""
     return command + (angles - command + 180.0) % 360.0 - 180.0
+
+
+def facts(game: Game, world: Any, s: np.void) -> Facts:
+    """At whom pilots aim and launch."""
+    options = {}
+    for slot, team in enumerate(game.team_index):
+        opponents = [agent for agent, other in zip(game.agents, game.team_index, strict=True) if other != team]
+        options[slot] = {
+            "target": ["nearest", *opponents],
+            "launch": ["none", *(f"launch at {agent}" for agent in opponents)],
+        }
+    return Facts(options)

@@ -34,14 +34,23 @@ FINE_SIGHT_RAD = math.radians(10.0)
 LOAD_UNIT_G = 9.0
 """Scale of the load factor, g."""
 
+BODY_AXES = ("forward", "right", "down")
 ALTITUDE = Field("altitude", (), 0.0, 6.0, "5 km", "height above sea level")
 MOTION = (
-    Field("roll", (2,), -1.0, 1.0, "1", "sine and cosine of the roll angle"),
-    Field("pitch", (2,), -1.0, 1.0, "1", "sine and cosine of the pitch angle"),
-    Field("velocity", (3,), -5.0, 5.0, "340 m/s", "velocity through the air in body axes: forward, right, down"),
+    Field("roll", (2,), -1.0, 1.0, "1", "sine and cosine of the roll angle", parts=("sine", "cosine")),
+    Field("pitch", (2,), -1.0, 1.0, "1", "sine and cosine of the pitch angle", parts=("sine", "cosine")),
+    Field(
+        "velocity",
+        (3,),
+        -5.0,
+        5.0,
+        "340 m/s",
+        "velocity through the air in body axes: forward, right, down",
+        parts=BODY_AXES,
+    ),
     Field("airspeed", (), 0.0, 5.0, "340 m/s", "true airspeed"),
     Field("climb_rate", (), -5.0, 5.0, "340 m/s", "vertical speed, positive up"),
-    Field("rates", (3,), -10.0, 10.0, "rad/s", "roll, pitch and yaw rate in body axes"),
+    Field("rates", (3,), -10.0, 10.0, "rad/s", "roll, pitch and yaw rate in body axes", parts=("roll", "pitch", "yaw")),
     Field("angle_of_attack", (), -1.6, 1.6, "rad", "angle of attack"),
     Field("sideslip", (), -1.6, 1.6, "rad", "sideslip angle"),
     Field("load_factor", (), -3.0, 3.0, "9 g", "load factor, 1/9 in level flight"),
@@ -55,24 +64,50 @@ SUPPLY = (
 
 
 PLACE = (
-    Field("relative_position", (3,), -5.0, 5.0, "10 km", "position of the other in body axes"),
-    Field("relative_velocity", (3,), -5.0, 5.0, "340 m/s", "velocity of the other minus own, in body axes"),
+    Field("relative_position", (3,), -5.0, 5.0, "10 km", "position of the other in body axes", parts=BODY_AXES),
+    Field(
+        "relative_velocity",
+        (3,),
+        -5.0,
+        5.0,
+        "340 m/s",
+        "velocity of the other minus own, in body axes",
+        parts=BODY_AXES,
+    ),
     Field("range", (), 0.0, 5.0, "10 km", "distance"),
 )
 """What `write_place` writes."""
-NOSE = Field("other_nose", (3,), -1.0, 1.0, "1", "unit vector of the other's nose in own body axes")
+NOSE = Field("other_nose", (3,), -1.0, 1.0, "1", "unit vector of the other's nose in own body axes", parts=BODY_AXES)
 OTHER_HEALTH = Field("other_health", (), 0.0, 1.0, "1", "its health")
 OTHER = (
-    Field("direction", (3,), -1.0, 1.0, "1", "unit vector to the other in body axes"),
+    Field("direction", (3,), -1.0, 1.0, "1", "unit vector to the other in body axes", parts=BODY_AXES),
     *PLACE,
     Field("gun_range", (), 0.0, 5.0, "914 m", "distance in units of the gun's reach"),
     Field("closure", (), -5.0, 5.0, "340 m/s", "speed at which the distance shrinks"),
     Field("train_angle", (), 0.0, 3.15, "rad", "angle of the other off the nose"),
     Field("aspect_angle", (), 0.0, 3.15, "rad", "angle off the other's tail: 0 is right behind it"),
-    Field("aim_error", (2,), -1.0, 1.0, "10 deg", "fine sight: how far right of and above the nose the other is"),
-    Field("sight_rate", (3,), -2.0, 2.0, "rad/s", "inertial rotation of the line of sight in body axes"),
+    Field(
+        "aim_error",
+        (2,),
+        -1.0,
+        1.0,
+        "10 deg",
+        "fine sight: how far right of and above the nose the other is",
+        parts=("right", "above"),
+    ),
+    Field(
+        "sight_rate",
+        (3,),
+        -2.0,
+        2.0,
+        "rad/s",
+        "inertial rotation of the line of sight in body axes",
+        parts=("roll", "pitch", "yaw"),
+    ),
     NOSE,
-    Field("other_lift", (3,), -1.0, 1.0, "1", "unit vector out of the other's canopy in own body axes"),
+    Field(
+        "other_lift", (3,), -1.0, 1.0, "1", "unit vector out of the other's canopy in own body axes", parts=BODY_AXES
+    ),
     Field("other_airspeed", (), 0.0, 5.0, "340 m/s", "its true airspeed"),
     Field("altitude_difference", (), -5.0, 5.0, "1 km", "its height minus own"),
     Field("energy_difference", (), -10.0, 10.0, "1 km", "its energy height minus own"),
@@ -84,7 +119,15 @@ OTHER = (
 SITUATION = (
     Field("cone_half_angle", (), 0.0, 3.15, "rad", "half-angle of the cone now"),
     Field("time_left", (), 0.0, 1.0, "1", "share of the match that is left"),
-    Field("centre", (2,), -1, 1, "1", "cosine and sine of the bearing of the arena's centre, clockwise from the nose"),
+    Field(
+        "centre",
+        (2,),
+        -1,
+        1,
+        "1",
+        "cosine and sine of the bearing of the arena's centre, clockwise from the nose",
+        parts=("cosine", "sine"),
+    ),
     Field("centre_distance", (), 0.0, 5.0, "1", "distance of the arena's centre in arena radii"),
 )
 """What a pilot sees of the match."""

@@ -580,6 +580,7 @@ def game(options: Any) -> Game:
         global_state=hooks.global_state,
         global_state_size=(ROW_SIZE + ROW_OF_MISSILES * has_missiles) * capacity + 1,
         render="palaestra.games.ucav.render_flight:draw_dogfight",
+        facts="palaestra.games.ucav.render_flight:facts",
         plots=("altitude", "health"),
         render_fps=1.0 / (PERIOD_S * periods),
         **flight,
