@@ -36,7 +36,7 @@ from palaestra.core.run.opponents import Opponent
 from palaestra.game import Game
 from palaestra.players.model_player import ModelPlayer
 from palaestra.players.sb3_archives import Sb3Network
-from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.agents import check_observation, keywords
 from palaestra_baselines.common.policy_file import arrays_to_layers, policy_for, read_policy, save_policy
 from palaestra_baselines.common.rollout import matches_state, restore_matches
 from palaestra_baselines.common.run_folder import WEIGHTS, RunFolder
@@ -104,6 +104,8 @@ class Args(LaneArgs):
             raise ValueError(f"--team is one of {', '.join(game.teams)}, got {self.team!r}")
         if len(game.teams) > 2:
             raise ValueError(f"{game.name} has {len(game.teams)} teams: this method learns games of one or two")
+        for slot in game.teams[self.team]:
+            check_observation(game, game.role_of(slot)[0])
         if bool(self.opponent) != (len(game.teams) == 2):
             wanted = "is for games of two teams" if self.opponent else "says who plays the other team"
             raise ValueError(f"{game.name}: --opponent {wanted}, got {self.opponent!r}")

@@ -20,6 +20,7 @@ from pathlib import Path
 import gallery
 from palaestra import games, pages, registry
 from palaestra.core.contract import factories
+from palaestra.core.contract.fields import is_homogeneous
 from palaestra.core.contract.options import options_of
 from palaestra.game import Continuous, Game, Option, Page, Row
 
@@ -130,10 +131,10 @@ def training_section(root: Path, rows: Sequence[Row]) -> str:
 
 
 def is_for_ppo(game: Game) -> bool:
-    """Whether ``palaestra train ppo`` learns a game: of one or two teams, whose agents make choices or give numbers."""
-    first = next(iter(game.teams.values()))
-    fields = [field for slot in first for field in game.role_of(slot)[0].action]
-    return len(game.teams) <= 2 and len({isinstance(field, Continuous) for field in fields}) == 1
+    """Whether ``palaestra train ppo`` learns a game: one or two teams, agents that see vectors and act in one way."""
+    roles = [game.role_of(slot)[0] for slot in next(iter(game.teams.values()))]
+    kinds = {isinstance(field, Continuous) for role in roles for field in role.action}
+    return len(game.teams) <= 2 and len(kinds) == 1 and all(is_homogeneous(role.observation) for role in roles)
 
 
 def default_ids(root: Path) -> dict[str, str]:
@@ -146,7 +147,7 @@ def default_ids(root: Path) -> dict[str, str]:
         of_all = re.search(r"^class Args\((LaneArgs|LearningArgs)\):", text, re.M)
         others = texts[inherited[1]] if inherited else shared.read_text(encoding="utf-8") if of_all else ""
         for source in (text, others):
-            if id := re.search(r'^    env_id: str = "(palaestra/[^"]+)"', source, re.M):
+            if id := re.search(r'^    env_id: str = "?([^"\n]+)', source, re.M):
                 found[name] = id[1]
                 break
     return {name: id for name, id in found.items() if id in registry.ROWS and name != "ppo"}

@@ -62,6 +62,7 @@ def test_it_learns_the_first_team_against_the_default_script():
         ({"minibatches": 7}, "--minibatches must divide the 256 decisions"),
         ({"env_id": "palaestra/CartPole-v0", "opponent": "random"}, "--opponent is for games of two teams"),
         ({"env_id": "palaestra/Concert-v0"}, "Concert has 7 teams: this method learns games of one or two"),
+        ({"env_id": "palaestra/GridBattle-12-v0"}, "GridBattle: agents of role '.*' see numbers of several kinds"),
     ],
 )
 def test_what_it_cannot_learn_is_named(changes: dict[str, Any], message: str, tmp_path: Path):
@@ -80,6 +81,9 @@ def test_a_method_that_cannot_learn_an_environment_names_the_obstacle(
     said = capsys.readouterr().err
     assert "have other actions than single choices" in said
     assert "real numbers alone are learnt by palaestra train mappo and ppo" in said
+
+
+REFUSED = {"palaestra/GridBattle-12-v0": "several kinds", "palaestra/ConcertDuel-v0": "several kinds"}
 
 
 @pytest.mark.slow

@@ -33,8 +33,9 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         ImportError: A package is missing that all its games need; gives the command that installs it.
     """
-    if importlib.util.find_spec("tyro") is None:
-        raise ImportError(f'demo needs tyro, which is not installed: pip install "palaestra[{EXTRAS}]"')
+    for package in ("tyro", "PIL"):
+        if importlib.util.find_spec(package) is None:
+            raise ImportError(f'demo needs {package}, which is not installed: pip install "palaestra[{EXTRAS}]"')
     try:
         return load_method("demo", EXTRAS).main(args.passed_on) or 0
     finally:
