@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.check, pytest.mark.skipif(not hasattr(os, "fork"), reason="hides packages in forks")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="hides packages in forks")]
 
 CASES = {
     "demo": {"tyro": "baselines,flight,render", "PIL": "baselines,flight,render", "jsbsim": "flight"},

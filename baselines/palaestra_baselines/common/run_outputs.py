@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,14 +63,11 @@ def open_tracker(kind: str, method: str, folder: Path, settings: Mapping[str, An
         yield lambda row: None
         return
     try:
-        if kind == "tensorboard":
-            from torch.utils.tensorboard import SummaryWriter
-        else:
-            import wandb  # type: ignore[import-not-found]
+        library: Any = importlib.import_module("torch.utils.tensorboard" if kind == "tensorboard" else kind)
     except ImportError as error:
         raise ImportError(f"--track {kind} needs {kind}, which is not installed: pip install {kind}") from error
     if kind == "tensorboard":
-        with SummaryWriter(str(folder / "tensorboard"), purge_step=0) as writer:
+        with library.SummaryWriter(str(folder / "tensorboard"), purge_step=0) as writer:
 
             def add(row: Mapping[str, float]) -> None:
                 steps, numbers = split_row(row)
@@ -80,7 +78,7 @@ def open_tracker(kind: str, method: str, folder: Path, settings: Mapping[str, An
         return
     group = f"{method} {settings.get('env_id', '')}".strip()
     name = f"{group} seed {settings['seed']}"
-    run = wandb.init(project="palaestra", group=group, name=name, config=dict(settings), dir=str(folder))
+    run = library.init(project="palaestra", group=group, name=name, config=dict(settings), dir=str(folder))
     try:
         yield lambda row: run.log(split_row(row)[1], step=split_row(row)[0])
     finally:
