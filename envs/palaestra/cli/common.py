@@ -78,7 +78,7 @@ def load_method(name: str, extras: str = "baselines") -> Any:
 
 
 def install_hint(error: ImportError) -> str:
-    """``: pip install "palaestra[extra]"`` for an error of Python about an optional package; else nothing."""
+    """What installs the optional package that an error of Python is about, as an end of its message; else nothing."""
     if not isinstance(error, ModuleNotFoundError) or "pip install" in str(error):
         return ""
     for package, installed_by in (OPTIONAL | registry.offers("needs")).items():
