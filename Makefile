@@ -28,7 +28,7 @@ ELSEWHERE := browser or learning or peers or ray or slow
 JITLESS = $$(grep -rl --include="test_*.py" jitless tests)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutate nightly check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs clean distclean
+.PHONY: help setup demo test mutate nightly check lint test-browser test-lowest test-ray test-peers learn bench compare pages docs release clean distclean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -92,6 +92,10 @@ pages: $(READY) ## Draw missing pictures, write the pages of the environments an
 docs: pages ## The same, then build the site in build/docs (works offline)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -c docs . build/docs
 	@echo "open build/docs/index.html"
+
+release: $(READY) ## Build wheel and sdist, try them on each Python here and write the notes; uploads nothing
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group release
+	$(BIN)/python .ci/release.py
 
 clean: ## Remove caches and build products
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .coverage .coverage.*

@@ -1,5 +1,6 @@
 """Independent PPO with shared weights on `palaestra.adapters.rows`: three chasers learn to catch a runner.
 
+    pip install "palaestra[baselines]"
     python examples/independent_ppo.py 500000
 
 Every agent of every lane is a row of one VectorEnv, so multi-agent PPO is the PPO of one agent: one network sees the

@@ -1,5 +1,6 @@
 """MAPPO whose matches are played by Ray actors, on this machine or on a cluster: three marines learn to beat a script.
 
+    pip install "palaestra[ray,baselines]"
     python examples/mappo_on_ray.py --actors 2
 
 Networks, losses and advantages are those of `palaestra_baselines.mappo`; new here are what an actor plays and keeps

@@ -4,6 +4,7 @@ A plan is how a hand grips at a few moments, with straight lines between: ``comm
 hand and 10 for a movable one. The cross-entropy method plays many plans at once, keeps the best, and draws the next
 ones around them; the catcher stays cupped. 1,600 rollouts take about a minute::
 
+    pip install "palaestra[robots]"
     python examples/throw_by_search.py --seed 0 --record throw.npz
     palaestra replay throw.npz --verify --gif throw.gif
 """
@@ -50,11 +51,12 @@ def play(sim: Any, plans: np.ndarray, seed: int) -> np.ndarray:
 
 def search(seed: int, rollouts: int = 1600, id: str = IDS[0], quiet: bool = False) -> tuple[np.ndarray, float]:
     """The best plan that was found, ``[KNOTS, numbers]``, and how near the ball came to the goal, metres."""
-    rng, sim = np.random.default_rng(seed), make(id, LANES)
+    lanes = min(LANES, rollouts)
+    rng, sim = np.random.default_rng(seed), make(id, lanes)
     mean = np.zeros((KNOTS, sim.actions.shape[2]))  # of all grips 0 is the start's
     spread, elites, nearest = np.full(mean.shape, SPREAD), mean[None], np.inf
-    for number in range(rollouts // LANES):
-        plans = np.clip(rng.normal(mean, spread, (LANES, *mean.shape)), -1.0, 1.0)
+    for number in range(rollouts // lanes):
+        plans = np.clip(rng.normal(mean, spread, (lanes, *mean.shape)), -1.0, 1.0)
         plans[:, 0] = 0.0
         plans[: len(elites[:KEPT])] = elites[:KEPT]
         distances = play(sim, plans, seed)
@@ -62,7 +64,7 @@ def search(seed: int, rollouts: int = 1600, id: str = IDS[0], quiet: bool = Fals
         mean, spread = elites.mean(axis=0), elites.std(axis=0) + LEAST_SPREAD
         nearest = float(distances.min())
         if not quiet:
-            print(f"rollouts {(number + 1) * LANES}  nearest {1000 * nearest:.1f} mm", flush=True)
+            print(f"rollouts {(number + 1) * lanes}  nearest {1000 * nearest:.1f} mm", flush=True)
     sim.close()
     return elites[0], nearest
 
@@ -75,6 +77,8 @@ def main() -> None:
     parser.add_argument("--rollouts", type=int, default=1600, help="matches that are played")
     parser.add_argument("--record", metavar="FILE", help="write the best throw as a replay (.npz)")
     options = parser.parse_args()
+    if options.rollouts <= ELITES:
+        parser.error(f"--rollouts must be more than {ELITES}, those that the next plans are drawn around")
     plan, nearest = search(options.seed, options.rollouts, options.id)
     print(f"the ball came within {1000 * nearest:.1f} mm of the goal: {'caught' if nearest < NEAR_M else 'missed'}")
     if options.record:

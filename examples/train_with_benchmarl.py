@@ -1,5 +1,6 @@
 """BenchMARL's MAPPO on a native batch: three chasers learn to touch a runner that moves at random (TeamTag).
 
+    pip install benchmarl
     python examples/train_with_benchmarl.py [decisions]
 
 The win rates, rewards and losses go to CSV files in a temporary folder, whose name is printed. In 250 thousand

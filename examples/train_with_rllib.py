@@ -1,5 +1,6 @@
 """RLlib's PPO on TeamPong: one policy a team, both learn.
 
+    pip install "palaestra[ray]"
     python examples/train_with_rllib.py 40000
     python examples/train_with_rllib.py 40000 2
 

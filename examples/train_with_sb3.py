@@ -1,4 +1,8 @@
-"""Stable-Baselines3's PPO, unmodified, on a native batch of lanes."""
+"""Stable-Baselines3's PPO, unmodified, on a native batch of lanes.
+
+pip install "palaestra[baselines]"
+python examples/train_with_sb3.py 100000
+"""
 
 import sys
 from typing import Any

@@ -1,5 +1,6 @@
 """TorchRL's PPO on a native batch: three chasers share a policy and learn to touch a runner that moves at random.
 
+    pip install torchrl tensordict
     python examples/train_with_torchrl.py [decisions]
 
 On TeamTag a match holds 50 decisions, and each touch pays the chasers 1. In 400 thousand decisions, under a minute on

@@ -1,7 +1,8 @@
 """A trained team in battle: loads the file of a policy and lets it play red.
 
+pip install "palaestra[baselines]"
 python examples/trained_battle.py                            # bundled weights, on the map on which they learnt
-python examples/trained_battle.py runs/vdn/seed_0/last.safetensors palaestra/Skirmish-3m-v0
+python examples/trained_battle.py runs/vdn/Skirmish-3m-v0/seed_0/last.safetensors palaestra/Skirmish-3m-v0
 
 The file names its method. Most networks play the map on which they learnt alone; one that reads a row for each
 unit by the same weights plays others too.

@@ -141,7 +141,7 @@ class Args(LaneArgs):
     steps_ahead: int = 3
     tau: float = 0.01
     average: float = 0.01
-    directory: Path = Path("runs/arac")
+    directory: Path = Path("runs/arac/{env_id}")
 
 
 # --------------------------------------------------------------------------------------------------------- the networks

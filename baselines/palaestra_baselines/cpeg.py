@@ -87,7 +87,7 @@ class Args(masac.Args):
     eta: float = 1.0
     agreement: float = 5.0
     encoder_hidden: tuple[int, ...] = (64,)
-    directory: Path = Path("runs/cpeg")
+    directory: Path = Path("runs/cpeg/{env_id}")
 
 
 # ---------------------------------------------------------------------------------------------- the consistency policy

@@ -61,7 +61,7 @@ class Args(grpo.Args):
     critic: str = "model"
     critic_model: str = ""
     turn_weight: float = 0.25
-    directory: Path = Path("runs/critic_search")
+    directory: Path = Path("runs/critic_search/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.

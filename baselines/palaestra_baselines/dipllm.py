@@ -120,7 +120,7 @@ class Args(RunArgs):
     max_gradient_norm: float = 10.0
     temperature: float = 0.3
     matches: int = 200
-    directory: Path = Path("runs/dipllm")
+    directory: Path = Path("runs/dipllm/{env_id}")
 
     @property
     def search(self) -> Search:
@@ -396,7 +396,7 @@ def record(
     state = None
     if counts["steps"] < args.total_steps:
         state = {**data.state(), **learner.state(), "updates": counts["updates"], "cpu_s": cpu_s}
-    folder.record({**counts, **figures, "cpu_s": cpu_s}, state)
+    folder.record({**counts, **figures, "cpu_s": cpu_s}, state, is_one_file=not args.model)
     shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
     folder.progress.say(f"{counts['steps']:9d} positions: {shown}")
 

@@ -37,7 +37,7 @@ TeamTag against the script, and 0.62 instead of 0.64 of those of TeamPong. VDN w
 
     python -m palaestra_baselines.fm3q --env-id palaestra/TeamTag-2v2-v0 --opponent default:0.5 --auxiliary-weight 1
     python -m palaestra_baselines.fm3q --env-id palaestra/TeamPong-v0 --opponent tracker:0.8
-    palaestra eval palaestra/TeamPong-v0 --a runs/fm3q/seed_0/last.safetensors --b tracker
+    palaestra eval palaestra/TeamPong-v0 --a runs/fm3q/TeamPong-v0/seed_0/last.safetensors --b tracker
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Args(LearningArgs):
     embedding: int = 16
     mixer_hidden: int = 64
     auxiliary_weight: float = 0.0
-    directory: Path = Path("runs/fm3q")
+    directory: Path = Path("runs/fm3q/{env_id}")
 
 
 # ------------------------------------------------------------------------------------------------------------- mixers

@@ -129,7 +129,7 @@ class Args(RunArgs):
     entropy: float = 0.0
     max_gradient_norm: float = 1.0
     questions: int = 512
-    directory: Path = Path("runs/grpo")
+    directory: Path = Path("runs/grpo/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.
@@ -341,7 +341,8 @@ class Run:
         notes = {**counts, "figures": figures}
         path = args.folder / WEIGHTS
         save_policy(path, arrays, method=self.method, env_id=args.env_id, args=args.settings, **notes)
-        folder.record({**counts, **figures, **self.seen, "cpu_s": self.cpu_s}, self.state())
+        row = {**counts, **figures, **self.seen, "cpu_s": self.cpu_s}
+        folder.record(row, self.state(), is_one_file=not args.model)
         shown = "  ".join(f"{name} {value:.3f}" for name, value in {**figures, **self.seen}.items())
         folder.progress.say(f"{self.steps:9d} turns: {shown}")
 

@@ -33,7 +33,7 @@ load_policy = load_player
 class Args(LearningArgs):
     """Arguments of independent Q-learning: those of `LearningArgs`."""
 
-    directory: Path = Path("runs/iql")
+    directory: Path = Path("runs/iql/{env_id}")
 
 
 def td_loss(

@@ -115,7 +115,7 @@ class Args(LaneArgs):
     critic_learning_rate: tuple[float, float] = (1e-3, 1e-4)
     critic_hidden: tuple[int, ...] = (64, 64)
     value_decay: float = 0.9
-    directory: Path = Path("runs/mappo")
+    directory: Path = Path("runs/mappo/{env_id}")
 
     @property
     def length(self) -> int:

@@ -102,7 +102,7 @@ class Args(LaneArgs):
     warmup_steps: int = 10_000
     replay_size: int = 200_000
     tau: float = 0.01
-    directory: Path = Path("runs/masac")
+    directory: Path = Path("runs/masac/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.

@@ -160,7 +160,7 @@ class Args(RunArgs):
     evaluations: int = 5
     episodes: int = 5
     matches: int = 32
-    directory: Path = Path("runs/meta_dt")
+    directory: Path = Path("runs/meta_dt/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.

@@ -77,7 +77,7 @@ class Args(RunArgs):
     gamma: float = 0.9
     epsilon: float = 0.5
     half_after: float = 20.0
-    directory: Path = Path("runs/minimax_q")
+    directory: Path = Path("runs/minimax_q/{env_id}")
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def train(args: Args) -> Report:
                 folder.record(row, {**learner.state(), **spent})
                 shown = {"exploitability": row["exploitability"]}
                 folder.progress.say(
-                    f"{learner.steps / 1e6:6.1f}M decisions: value {row['learned_value']:+.4f} "
+                    f"{learner.steps:9d} decisions: value {row['learned_value']:+.4f} "
                     f"(exact {row['value']:+.4f}), exploitability {row['exploitability']:.4f}"
                 )
             folder.progress.update(learner.steps, **shown)

@@ -158,7 +158,7 @@ class Args(LearningArgs):
     replay_size: int = 30_000
     warmup_steps: int = 3_200
     batch_size: int = 64
-    directory: Path = Path("runs/nvif")
+    directory: Path = Path("runs/nvif/{env_id}")
 
     @property
     def shape(self) -> Shape:

@@ -78,7 +78,7 @@ class Args(grpo.Args):
     top_p: float = 0.9
     mask_special: Literal["yes", "no"] = "yes"
     passes: int = 1
-    directory: Path = Path("runs/opd")
+    directory: Path = Path("runs/opd/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.

@@ -57,7 +57,7 @@ class Args(grpo.Args):
     privileged: Privileged = "path"
     teacher_weight: float = 1.0
     teacher_rate: float = 0.05
-    directory: Path = Path("runs/pi_play")
+    directory: Path = Path("runs/pi_play/{env_id}")
 
 
 @torch.no_grad()

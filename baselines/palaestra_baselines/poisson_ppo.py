@@ -121,7 +121,7 @@ class Args(LaneArgs):
     reward_scale: float = 1.0
     normalise: bool = True
     normalise_rewards: bool = True
-    directory: Path = Path("runs/poisson_ppo")
+    directory: Path = Path("runs/poisson_ppo/{env_id}")
 
     @property
     def is_ours(self) -> bool:

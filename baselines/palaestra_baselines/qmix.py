@@ -106,7 +106,7 @@ class Args(FactoredArgs):
 
     network: Literal["flat", "entity"] = "flat"
     mixer_hidden: int = 64
-    directory: Path = Path("runs/qmix")
+    directory: Path = Path("runs/qmix/{env_id}")
 
 
 # --------------------------------------------------------------------------------------------------------- the networks

@@ -87,7 +87,7 @@ class Args(mappo.Args):
     chunk: int = 12
     evaluations: int = 10
     matches: int = 1024
-    directory: Path = Path("runs/rlae")
+    directory: Path = Path("runs/rlae/{env_id}")
 
     def __post_init__(self) -> None:
         """Fills in what `agents` says."""

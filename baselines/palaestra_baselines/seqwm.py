@@ -133,7 +133,7 @@ class Args(LaneArgs):
     replay_size: int = 200_000
     entropy: float = 0.01
     tau: float = 0.01
-    directory: Path = Path("runs/seqwm")
+    directory: Path = Path("runs/seqwm/{env_id}")
 
     def __post_init__(self) -> None:
         """Fills in what the size says."""

@@ -78,7 +78,7 @@ class Args(grpo.Args):
     weights: Literal["on", "off"] = "on"
     sft_entropy_sign: Literal["-1", "+1"] = "-1"
     passes: int = 1
-    directory: Path = Path("runs/srft")
+    directory: Path = Path("runs/srft/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.

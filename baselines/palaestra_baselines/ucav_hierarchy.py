@@ -101,7 +101,7 @@ class Args(LeagueArgs):
     anchors: tuple[str, ...] = ("pure_pursuit", "lag_pursuit", "lead_pursuit", "expert")
     total_steps: int = 40_000_000
     evaluations: int = 5
-    directory: Path = Path("runs/ucav_hierarchy")
+    directory: Path = Path("runs/ucav_hierarchy/{env_id}")
     learner: Literal["es", "ppo"] = "es"
     seen: tuple[str, ...] = SEEN
     action_scales: tuple[float, ...] = (1.0, 0.4, 0.4, 0.15)

@@ -8,7 +8,8 @@ the learner. After each rollout the cone of a rung narrows if most of the rung's
     palaestra train ucav_pursuit
     palaestra train ucav_pursuit --hunters 0.4 --total-steps 4000000
     palaestra train ucav_pursuit --options commands=macro --gamma 0.97 --std 0.22 --cone-deg 15 3
-    palaestra eval UcavPursuit-Contest --set start=offensive --a runs/ucav_pursuit/seed_0/last.safetensors --b weave
+    pilot=runs/ucav_pursuit/UcavPursuit-v2/seed_0/last.safetensors
+    palaestra eval UcavPursuit-Contest --set start=offensive --a $pilot --b weave
 
 The curve has the kills of the deterministic policy in matches of 200 s with a cone of 1 degree. A resumed run goes on
 bitwise as it would have.
@@ -40,7 +41,8 @@ from palaestra_baselines.common.rollout import matches_state, restore_matches
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
 from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report, linear_schedule
 from palaestra_baselines.poisson_ppo import make_ppo
-from palaestra_baselines.ppo_tracking import layer_arrays, load_policy, perceptron_player
+from palaestra_baselines.ppo import policy_arrays
+from palaestra_baselines.ppo_tracking import load_policy, perceptron_player
 
 METHOD = "ucav_pursuit"
 GAME, TEAM, TARGET = "UcavPursuit", "red", "blue"
@@ -148,7 +150,7 @@ class Args(RunArgs):
     window: int = 128
     hunters: float = 0.0
     matches: int = 128
-    directory: Path = Path("runs/ucav_pursuit")
+    directory: Path = Path("runs/ucav_pursuit/{env_id}")
 
     def check(self) -> None:
         """Looks at the arguments.
@@ -249,13 +251,6 @@ class Lanes(VecEnvWrapper):
 
 
 # ------------------------------------------------------------------------------------------------------------- policy
-
-
-def policy_arrays(model: PPO) -> dict[str, np.ndarray]:
-    """The mean of the policy as a perceptron: copies of its layers."""
-    policy: Any = model.policy
-    linear = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)] + [policy.action_net]
-    return layer_arrays([(m.weight.detach().numpy().copy(), m.bias.detach().numpy().copy()) for m in linear])
 
 
 def kill_share(args: Args, player: OpponentSpec, test: Test, matches: int, seed: int = EVALUATION_RUN) -> float:

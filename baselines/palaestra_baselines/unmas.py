@@ -71,7 +71,7 @@ class Args(FactoredArgs):
     variant: Literal["entity", "paper"] = "entity"
     hidden: tuple[int, ...] = (32, 64)
     mixer_hidden: int = 64
-    directory: Path = Path("runs/unmas")
+    directory: Path = Path("runs/unmas/{env_id}")
 
 
 class TwoStreamUtilities(FlatUtilities):

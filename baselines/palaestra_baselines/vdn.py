@@ -44,7 +44,7 @@ load_policy = load_player
 class Args(LearningArgs):
     """Arguments of VDN: those of `LearningArgs`."""
 
-    directory: Path = Path("runs/vdn")
+    directory: Path = Path("runs/vdn/{env_id}")
 
 
 def td_loss(

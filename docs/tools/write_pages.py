@@ -20,8 +20,9 @@ from pathlib import Path
 import gallery
 from palaestra import games, pages, registry
 from palaestra.core.contract import factories
+from palaestra.core.contract.fields import is_homogeneous
 from palaestra.core.contract.options import options_of
-from palaestra.game import Option, Page, Row
+from palaestra.game import Continuous, Game, Option, Page, Row
 
 COMMAND = "python docs/tools/write_pages.py --write"
 PAGES = Path("docs", "environments")
@@ -141,6 +142,40 @@ def baseline_table(root: Path) -> str:
         link = f"[`{path.stem}`](../{(BASELINES / path.name).as_posix()})"
         lines.append(f"| {link} | {about.rstrip('.')} | `palaestra train {path.stem}` |")
     return "\n".join(lines)
+
+
+def training_section(root: Path, rows: Sequence[Row]) -> str:
+    """What trains an environment: PPO where it can learn it, and the methods whose default is of the same family."""
+    row = rows[0]
+    game, _ = registry.make_game(row.id)
+    methods = [name for name, id in default_ids(root).items() if registry.row(id).family == row.family]
+    links = ", ".join(f"[{name}](../../{(BASELINES / name).as_posix()}.py)" for name in methods)
+    lines = [f"`palaestra train ppo --env-id {row.id}`"] if is_for_ppo(game) else []
+    lines += [f"Methods that learn environments of this family by default: {links}"] if links else []
+    return f"## Training\n\n{'. '.join(lines)}.\n\n" if lines else ""
+
+
+def is_for_ppo(game: Game) -> bool:
+    """Whether ``palaestra train ppo`` learns a game: one or two teams, agents that see vectors and act in one way."""
+    roles = [game.role_of(slot)[0] for slot in next(iter(game.teams.values()))]
+    kinds = {isinstance(field, Continuous) for role in roles for field in role.action}
+    return len(game.teams) <= 2 and len(kinds) == 1 and all(is_homogeneous(role.observation) for role in roles)
+
+
+def default_ids(root: Path) -> dict[str, str]:
+    """The id that each method learns by default, by its name, as far as its file or that of its arguments says it."""
+    found: dict[str, str] = {}
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((root / BASELINES).glob("*.py"))}
+    shared = root / BASELINES / "common" / "training.py"
+    for name, text in texts.items():
+        inherited = re.search(r"^class Args\((\w+)\.Args\):", text, re.M)
+        of_all = re.search(r"^class Args\((LaneArgs|LearningArgs)\):", text, re.M)
+        others = texts[inherited[1]] if inherited else shared.read_text(encoding="utf-8") if of_all else ""
+        for source in (text, others):
+            if id := re.search(r'^    env_id: str = "?([^"\n]+)', source, re.M):
+                found[name] = id[1]
+                break
+    return {name: id for name, id in found.items() if id in registry.ROWS and name != "ppo"}
 
 
 def battle_table(root: Path) -> str:
@@ -427,7 +462,7 @@ def _files(root: Path) -> dict[Path, str]:
     for page, rows in _pages():
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
         text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
-        files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{SEE_ALSO}"
+        files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{training_section(root, rows)}{SEE_ALSO}"
     for name in (folder.name for folder in pkgutil.iter_modules(games.__path__) if folder.ispkg):
         files[root / API / f"{name}.md"] = reference(root, name)
     for page in (README, RESULTS, CHOICE, KEYWORDS, *(FIELDS / path.name for path in (root / FIELDS).glob("*.md"))):

@@ -168,7 +168,7 @@ def test_overwriting_deletes_the_results_when_the_new_run_has_its_first(tmp_path
         assert run.is_due(0)
         assert not (tmp_path / "seed_0" / "last.safetensors").exists()
         run.record({"steps": 0, "score": 9.0}, {})
-    assert sorted(contents(tmp_path / "seed_0")) == ["checkpoint.safetensors", "log.csv", "run.lock"]
+    assert sorted(contents(tmp_path / "seed_0")) == ["checkpoint.safetensors", "log.csv", "run.lock", "settings.toml"]
     assert [row["score"] for row in read_rows(tmp_path / "seed_0" / LOG)] == [9.0]
 
 
@@ -224,7 +224,7 @@ def test_a_run_that_ends_with_nothing_to_continue_from_is_finished_and_cannot_be
     with RunFolder(args_of(tmp_path, resume=True), "mine") as run:
         run.record({"steps": 104, "score": 1.0}, None)
     kept = contents(tmp_path / "seed_0")
-    assert sorted(kept) == ["checkpoint.safetensors", "log.csv", "run.lock"]
+    assert sorted(kept) == ["checkpoint.safetensors", "log.csv", "run.lock", "settings.toml"]
     (tmp_path / "seed_0" / PREVIOUS).touch()  # the process was killed before it was deleted
     with RunFolder(args_of(tmp_path, resume=True, quiet=False), "mine") as run:
         assert (run.is_finished, run.before, run.rows[-1]) == (True, {}, {"steps": 104, "score": 1.0})
@@ -357,7 +357,12 @@ def test_what_a_killed_process_had_not_finished_writing_is_removed(tmp_path: Pat
     recorded(args_of(tmp_path), 0)
     (tmp_path / "seed_0" / ".checkpoint.safetensors.0a1b.tmp").write_bytes(b"half")
     with RunFolder(args_of(tmp_path, resume=True), "mine"):
-        assert sorted(contents(tmp_path / "seed_0")) == ["checkpoint.safetensors", "log.csv", "run.lock"]
+        assert sorted(contents(tmp_path / "seed_0")) == [
+            "checkpoint.safetensors",
+            "log.csv",
+            "run.lock",
+            "settings.toml",
+        ]
 
 
 def test_two_damaged_checkpoints_are_an_error_that_names_the_newest(tmp_path: Path):

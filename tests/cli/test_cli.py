@@ -489,7 +489,8 @@ def test_doctor_names_versions_cores_and_the_cache(run):
     facts = run("doctor", "--json").json()
     assert facts["packages"]["numpy"] == np.__version__
     assert facts["cores"] >= 1
-    assert {"folder", "writable", "note", "owner", "files", "megabytes", "damaged", "foreign"} == set(facts["cache"])
+    wanted = {"folder", "folders", "writable", "note", "owner", "files", "megabytes", "damaged", "foreign"}
+    assert wanted == set(facts["cache"])
     assert [row["status"] for row in facts["bits"]] == ["equal", "equal"]
     assert "bits of palaestra/GridSoccer-v0: equal" in printed.out
     assert 'if __name__ == "__main__":' in printed.out
@@ -505,6 +506,38 @@ def test_doctor_names_what_is_wrong_with_the_cache_and_the_bits(run, monkeypatch
     if not jit_disabled():
         assert "DAMAGED, removed and compiled anew by the next game that needs them: a.nbc" in printed.out
         assert "not used, because others can have written them: b.nbc" in printed.out
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Path]:
+    """Compiled games of two modules, beside another file."""
+    files = [
+        tmp_path / name
+        for name in ("teams_1/pong.step_0123456789abcdef-7.py311.nbi", "exact_2/b.run_" + "0" * 16 + "-1.py311.1.nbc")
+    ]
+    for path in (*files, tmp_path / "teams_1" / "notes.nbi"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x" * 1000)
+    monkeypatch.setattr("palaestra.cli.doctor._folder_of_yardstick", lambda: str(tmp_path / "calibration_0"))
+    return files
+
+
+@pytest.mark.check
+def test_doctor_names_each_folder_of_compiled_games(run, cache: list[Path], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("palaestra.cli.doctor.bit_check", lambda: [])
+    monkeypatch.setattr("palaestra.core.compile.linker.jit_disabled", lambda: False)
+    (cache[0].parents[1] / "calibration_0").mkdir()
+    assert run("doctor", "--json").json()["cache"]["folders"] == {str(path.parent): 1 for path in cache}
+    assert f"  {cache[0].parent}: 1\n" in run("doctor").out
+
+
+def test_doctor_clears_the_compiled_games_and_nothing_else(run, refused, cache: list[Path]):
+    assert "--clear removes what --warm compiles" in refused(run("doctor", "--clear", "--warm"))
+    printed = run("doctor", "--clear")
+    assert printed.out.startswith("removed 2 files of compiled games, 0.0 MB\n")
+    assert not any(path.exists() for path in cache)
+    assert (cache[0].parent / "notes.nbi").exists()
+    assert run("doctor", "--clear", "--json").json()["removed"] == 0
 
 
 @pytest.mark.check

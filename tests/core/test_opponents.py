@@ -225,6 +225,21 @@ def test_a_script_of_some_strength_takes_that_share_of_its_decisions(strength: s
     assert taken == share if share in (0.0, 1.0) else abs(taken - share) < 0.04
 
 
+@pytest.mark.parametrize(("default", "word", "number", "strength"), [
+    ("runner", "default", 0, 1.0), ("fighter", "default:0.25", 1, 0.25), ("random", "default", RANDOM, 1.0),
+    ("mix", "default", MIX, 1.0),
+])  # fmt: skip
+def test_default_names_the_default_opponent_of_any_game(default: str, word: str, number: int, strength: float):
+    sim = started(word, 2, replace(RAID, default_opponent=default))
+    assert set(sim.states["assigned_player"][:, BLUE].ravel()) == {number}
+    assert set(sim.states["strength"][:, BLUE].ravel()) == {strength}
+
+
+def test_a_script_of_the_name_default_is_meant_by_it():
+    game = replace(RAID, scripts=("default", *RAID.scripts[1:]), default_opponent=RAID.scripts[1])
+    assert set(started("default", 2, game).states["assigned_player"][:, BLUE].ravel()) == {0}
+
+
 def push_by_strength(s, world, slot, which, actions, scratch):
     actions.point[slot].thrust[0] = s.strength[slot]
 

@@ -37,6 +37,7 @@ SHORTER = {
     "curriculum.learn(1_000_000, ": "curriculum.learn(8_192, ",
     "model.learn(400_000)": "model.learn(6_400)",
     "model.learn(150_000)": "model.learn(4_096)",
+    "train ppo --env-id TeamTag": "train ppo --total-steps 8192 --evaluations 2 --matches 2 --env-id TeamTag",
     "train ucav_pursuit": "train ucav_pursuit --matches 2 --total-steps 4096",
     "ucav_hierarchy --seed 1": "ucav_hierarchy --total-steps 2000 --matches 2 --pairs 1 --evaluations 1 --seed 1",
     "--total-steps 400000": "--total-steps 400 --matches 2 --pairs 1 --evaluations 1",
@@ -49,7 +50,7 @@ SHORTER = {
     "--head poisson": "--head poisson --total-steps 4096",
     "--head ordinal": "--head ordinal --total-steps 4096 --matches 2",
     "train seqwm --env-id": "train seqwm --total-steps 2560 --matches 2 --env-id",
-    "--a runs/seqwm/seed_0/last.safetensors": "--a runs/seqwm/seed_0/last.safetensors --matches 2",
+    "seqwm/QuadPushBox-v0/seed_0/last.safetensors": "seqwm/QuadPushBox-v0/seed_0/last.safetensors --matches 2",
 }
 """What takes long on a page, and what runs instead."""
 NOT_HERE = ("palaestra play ", " my_package.", " module:", " FILE ", " --ray ", " assets/")

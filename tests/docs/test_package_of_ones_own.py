@@ -60,7 +60,7 @@ load_policy = load_player
 class Args(LearningArgs):
     """Arguments of `LearningArgs`."""
 
-    directory: Path = Path("runs/half_iql")
+    directory: Path = Path("runs/half_iql/{env_id}")
 
 
 def train(args, evaluation=None):
@@ -96,7 +96,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("check lake/FlagShort-v0 --level preset", "passed"),
         ("check lake/Pucks-v0", "passed"),
         ("train half_iql --env-id lake/Flag-v0 --total-steps 2000 --evaluations 1 --quiet", "last.safetensors"),
-        ("eval lake/Flag-v0 --a runs/half_iql/seed_0/last.safetensors --b rush --matches 8", "rush"),
+        ("eval lake/Flag-v0 --a runs/half_iql/lake_Flag-v0/seed_0/last.safetensors --b rush --matches 8", "rush"),
     ],
 )
 def test_it_adds_to_every_command(package: Path, command: str, shown: str):

@@ -100,6 +100,17 @@ def test_a_table_leaves_empty_columns_out_and_escapes():
     assert pages.markdown_table([]) == "None."
 
 
+def test_a_page_names_ppo_where_it_can_learn_and_the_methods_of_the_family():
+    def section(id: str) -> str:
+        return docs.training_section(Path(__file__).parents[2], [registry.row(f"palaestra/{id}")])
+
+    assert section("CartPole-v0") == "## Training\n\n`palaestra train ppo --env-id palaestra/CartPole-v0`.\n\n"
+    assert "`palaestra train ppo --env-id palaestra/Skirmish-3m-v0`. Methods" in section("Skirmish-3m-v0")
+    assert "[qmix](../../baselines/palaestra_baselines/qmix.py)" in section("Skirmish-3m-v0")
+    assert "[fm3q](../../baselines/palaestra_baselines/fm3q.py)" in section("TeamPong-v0")
+    assert "ppo --env-id" not in section("Concert-v0")
+
+
 @pytest.mark.check
 def test_writing_fills_the_readme_between_its_markers_and_nothing_else(tmp_path: Path):
     readme = tmp_path / "README.md"

@@ -53,7 +53,7 @@ class JointChoice:
             others = ", ".join(repr(f.name) for f in role.action if f not in choices)
             raise ValueError(
                 f"{game.name}: agents of role {role.name!r} have other actions than single choices, {others}, which "
-                "this method does not learn; real numbers alone are learnt by mappo and by PPO (palaestra.adapters.sb3)"
+                "this method does not learn; real numbers alone are learnt by palaestra train mappo and ppo"
             )
         for choice in choices:
             if choice.candidates is not None:

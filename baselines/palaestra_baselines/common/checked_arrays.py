@@ -36,9 +36,16 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping
 
 
 def arrays_to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """The content of the file that `write_arrays` writes."""
+    """The content of the file that `write_arrays` writes: the same bytes of the same arrays and texts.
+
+    The library writes metadata in an order that changes from call to call; here the header is sorted.
+    """
     contiguous = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
-    return save(contiguous, {**metadata, CHECKSUM: checksum(contiguous, metadata)})
+    content = save(contiguous, {**metadata, CHECKSUM: checksum(contiguous, metadata)})
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # arrays are aligned
+    return len(header).to_bytes(8, "little") + header + content[end:]
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -35,7 +35,16 @@ from palaestra.scale.pieces import accept, made_with, row_data
 from palaestra.scale.tasks import Lost, Tasks, work_off
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
-from palaestra_baselines.common.run_folder import LOG, RunArgs, differences, full_id, read_rows, results_in
+from palaestra_baselines.common.run_folder import (
+    LOG,
+    RunArgs,
+    complete,
+    differences,
+    picture_note,
+    read_rows,
+    results_in,
+)
+from palaestra_baselines.common.run_outputs import as_text
 
 DONE = "done.json"
 """Says that a run is complete, and of which settings it is."""
@@ -178,7 +187,7 @@ def _pieces(runs: Sequence[TrainingRun]) -> Iterator[list[TrainingPiece]]:
         markers: dict[Path, Path] = {}
         pieces = []
         for module, args, evaluation in runs:
-            directory = args.directory.absolute()
+            directory = args.folder_of_seeds.absolute()
             if directory not in markers:
                 directory.mkdir(parents=True, exist_ok=True)
                 file = tempfile.NamedTemporaryFile(prefix=".seen_by_all_", dir=directory)  # noqa: SIM115
@@ -332,14 +341,12 @@ def train_seeds(
         Exception: See `train_runs`.
     """
     about = (module.__doc__ or "").strip().partition("\n")[0]
-    args = read_arguments(module.Args, list(words), f"palaestra train {method}", about)
+    args = complete(read_arguments(module.Args, list(words), f"palaestra train {method}", about))
     if args.resume or args.overwrite:
         raise ValueError(
             "--seeds continues runs that were begun and skips those that are complete: leave out --resume and "
             "--overwrite (another --directory trains them anew)"
         )
-    if hasattr(args, "env_id"):
-        args.env_id = full_id(args)
     runs = [dataclasses.replace(args, seed=seed, quiet=args.quiet or at_once > 0 or bool(ray)) for seed in seeds]
     for run in runs:
         run.check()
@@ -354,7 +361,11 @@ def train_seeds(
     except KeyboardInterrupt as error:
         error.add_note("the same command continues from the last checkpoints")
         raise
-    last = [{"seed": run.seed, **rows[-1]} for run in runs if (rows := rows_of(run))]
-    if last and not args.quiet:
-        print_table([[f"{value:.6g}" for value in row.values()] for row in last], list(last[0]))
-        print(f"{args.directory} has the folders of the seeds")
+    curves = {f"seed {run.seed}": rows for run in runs if (rows := rows_of(run))}
+    if not curves:
+        return
+    note = picture_note(args.folder_of_seeds, curves, method, args)
+    if not args.quiet:
+        last = [[name.removeprefix("seed "), *map(as_text, rows[-1].values())] for name, rows in curves.items()]
+        print_table(last, ["seed", *next(iter(curves.values()))[-1]])
+        print(f"{args.folder_of_seeds} has the folders of the seeds; {note}")

@@ -1,5 +1,6 @@
 """The folder of a training run: its arguments, lock, curve and checkpoints, and the progress that is shown.
 
+    settings.toml                    the settings, as --config reads them
     log.csv                          the curve, a row per evaluation
     checkpoint.safetensors           everything that decides how the run continues, the curve included
     checkpoint.previous.safetensors  the checkpoint before
@@ -7,8 +8,8 @@
 
 At the end of a run whose method keeps nothing to continue from, the last checkpoint holds curve and arguments alone.
 
-Saved policies stand beside them under names that the method chooses. A folder that holds results is entered to resume
-the run or to overwrite it, never by accident.
+Saved policies stand beside them: ``last.safetensors``, and ``best.safetensors``, a copy of the last one at the best
+evaluation so far. A folder that holds results is entered to resume the run or to overwrite it, never by accident.
 """
 
 from __future__ import annotations
@@ -18,31 +19,35 @@ import io
 import json
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Literal, Self
 
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import find_id
 from palaestra.core.files import FileError, write_atomically
 from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint, user_key
+from palaestra_baselines.common.run_outputs import CURVE, as_text, draw_curves, open_tracker, write_settings
 
 LOG = "log.csv"
 WEIGHTS = "last.safetensors"
 """File of the last policy."""
+BEST = "best.safetensors"
+"""File of the policy of the best evaluation."""
+SCORES = ("score", "win_rate", "kills", "catches", "greedy", "return")
+"""Columns of a curve that compare evaluations, more is better: the first one that a curve has is taken."""
 LOCK = "run.lock"
 RUN = "run"
 """Entry of a checkpoint that belongs to the folder: steps, method, settings and curve of the run."""
 RESULTS = ("*.safetensors", LOG, "done.json", "checkpoint.*")
 """What a training leaves in its folder."""
-NO_SETTINGS = ("directory", "resume", "overwrite", "trust_checkpoint", "quiet", "workers")
-"""Arguments that say where and how a run is done; they do not decide its result."""
 MAY_CHANGE = ("total_steps", "evaluations")
 """Settings that may differ when a run is resumed: it then goes on as far as they say."""
 
@@ -55,7 +60,10 @@ class RunArgs:
         seed: Seed of the run: weights, actions and matches.
         total_steps: Decisions to learn from; may be larger when the run is resumed before its end.
         evaluations: Number of evaluations during the training; may change when the run is resumed.
-        directory: Folder of logs, checkpoints and weights, which has one folder per seed.
+        directory: Folder of logs, checkpoints and weights, which has one folder per seed; {env_id} in it stands for the
+            id of the environment.
+        config: TOML file of settings, as each run writes into its folder (settings.toml); options given beside it win.
+        track: Send the curve to tensorboard (events in the folder of the seed) or to wandb, too.
         resume: Continue from the last checkpoint of this seed; the other settings must be those of before.
         overwrite: Delete the results of an earlier run of this seed.
         trust_checkpoint: Resume from a checkpoint that another user or machine wrote. It can run code: do so only if
@@ -66,6 +74,10 @@ class RunArgs:
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = ("seed", "workers")
     SHARES: ClassVar[tuple[str, ...]] = ()
     ANY_SIGN: ClassVar[tuple[str, ...]] = ()
+    NO_SETTINGS: ClassVar[tuple[str, ...]] = (
+        *("directory", "config", "track", "resume", "overwrite", "trust_checkpoint", "quiet", "workers"),
+    )
+    """Arguments that say where and how a run is done; they do not decide its result."""
     SEEDS_BY: ClassVar[str] = "palaestra_baselines.common.many_runs:train_seeds"
     """What ``palaestra train METHOD --seeds`` calls, see there."""
 
@@ -73,20 +85,28 @@ class RunArgs:
     total_steps: int = 1_000_000
     evaluations: int = 20
     directory: Path = Path("runs")
+    config: str = ""
+    track: Literal["none", "tensorboard", "wandb"] = "none"
     resume: bool = False
     overwrite: bool = False
     trust_checkpoint: bool = False
     quiet: bool = False
 
     @property
+    def folder_of_seeds(self) -> Path:
+        """``directory`` for this environment, whose id goes without ``palaestra/``."""
+        id = re.sub(r"[^\w.-]+", "_", getattr(self, "env_id", "").removeprefix("palaestra/"))
+        return Path(str(self.directory).replace("{env_id}", id))
+
+    @property
     def folder(self) -> Path:
         """Folder of this seed."""
-        return self.directory / f"seed_{self.seed}"
+        return self.folder_of_seeds / f"seed_{self.seed}"
 
     @property
     def settings(self) -> dict[str, Any]:
         """All arguments that decide the result, as JSON can hold them."""
-        return json.loads(json.dumps({k: v for k, v in asdict(self).items() if k not in NO_SETTINGS}))
+        return json.loads(json.dumps({k: v for k, v in asdict(self).items() if k not in self.NO_SETTINGS}))
 
     def check(self) -> None:
         """Looks at the numbers, see `check_numbers`.
@@ -131,6 +151,7 @@ class RunFolder:
         self._lock: IO[str] | None = None
         self._checkpoint = args.folder / CHECKPOINT
         self._to_delete: list[Path] = []
+        self._open = ExitStack()
 
     def __enter__(self) -> Self:
         """Locks the folder, and loads the checkpoint if the run continues.
@@ -164,8 +185,13 @@ class RunFolder:
                 quiet=args.quiet or self.is_finished,
                 stream="stdout",
             )
+            tracker = open_tracker("none" if self.is_finished else args.track, self.method, args.folder, args.settings)
+            self._track = self._open.enter_context(tracker)
+            for row in rows:
+                self._track(row)
             self.progress.__enter__()
         except BaseException:
+            self._open.close()
             self._lock.close()
             raise
         return self
@@ -175,10 +201,8 @@ class RunFolder:
     ) -> None:
         """Ends the display and unlocks the folder."""
         assert self._lock is not None
-        try:
+        with self._lock, self._open:
             self.progress.__exit__(kind, error, trace)
-        finally:
-            self._lock.close()
 
     def _rows_before(self) -> list[dict[str, float]]:
         args, there = self.args, results_in(self.args.folder)
@@ -266,14 +290,18 @@ class RunFolder:
         for path in self._to_delete:
             path.unlink(missing_ok=True)
         self._to_delete = []
+        write_settings(self.args.folder, self.method, self.args.settings)
 
-    def record(self, row: Mapping[str, float], state: Mapping[str, Any] | None) -> None:
-        """Writes the checkpoint of an evaluation, which holds the curve, and the curve.
+    def record(self, row: Mapping[str, float], state: Mapping[str, Any] | None, *, is_one_file: bool = True) -> None:
+        """Writes the checkpoint of an evaluation, which holds the curve, and the curve; keeps the best policy.
+
+        The best policy is written first: a process that is killed before the checkpoint does the same evaluation again.
 
         Args:
             row: Columns of the curve, ``steps`` first.
             state: See `palaestra_baselines.common.checkpoints.save_checkpoint`; None at the end of a run that keeps
                 nothing to continue from: then the checkpoint before is deleted, too.
+            is_one_file: Whether ``last.safetensors`` is all of the policy; else there is no best one.
 
         Raises:
             OSError: They cannot be written: the last checkpoint is as it was.
@@ -281,6 +309,9 @@ class RunFolder:
         self.begin()
         rows = [*self.rows, {name: number(value) for name, value in row.items()}]
         facts = {"steps": row["steps"], "method": self.method, "settings": self.args.settings, "rows": rows}
+        last, best = self.args.folder / WEIGHTS, self.args.folder / BEST
+        if is_one_file and last.exists() and is_best(rows if best.exists() else rows[-1:]):
+            write_atomically(best, lambda file: file.write(last.read_bytes()))
         newest, before = self.args.folder / CHECKPOINT, self.args.folder / PREVIOUS
         keeps_both = state is not None and self._checkpoint == newest
         save_checkpoint(newest, {**(state or {}), RUN: facts}, previous=before if keeps_both else None)
@@ -289,6 +320,14 @@ class RunFolder:
         self._checkpoint = newest
         self.rows.append(rows[-1])
         write_curve(self.args.folder / LOG, self.rows)
+        self._track(rows[-1])
+
+
+def is_best(rows: Sequence[Mapping[str, float]]) -> bool:
+    """Whether the last evaluation has a score, and none before it a greater one."""
+    name = next((name for name in SCORES if name in rows[-1]), "")
+    score = rows[-1].get(name, math.nan)
+    return not math.isnan(score) and not any(row.get(name, math.nan) > score for row in rows)
 
 
 def write_curve(path: Path, rows: Sequence[Mapping[str, float]]) -> None:
@@ -311,7 +350,7 @@ def curve_bytes(rows: Sequence[Mapping[str, float]]) -> bytes:
     writer = csv.writer(text)
     writer.writerow(rows[0] if rows else ())
     for one in rows:
-        writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in one.values()])
+        writer.writerow([as_text(value) for value in one.values()])
     return text.getvalue().encode()
 
 
@@ -457,26 +496,44 @@ def run_command(
         KeyError: No such environment; suggests the near one.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    args = read_arguments(kind, words, f"palaestra train {method}", about.strip().splitlines()[0])
-    if hasattr(args, "env_id"):
-        args.env_id = full_id(args)
+    args = complete(read_arguments(kind, words, f"palaestra train {method}", about.strip().splitlines()[0]))
     try:
-        return args, train(args)
+        report = train(args)
     except KeyboardInterrupt:
         print(resume_hint(method, words, args), file=sys.stderr, flush=True)
         raise
+    rows = getattr(report, "log", None)
+    if isinstance(args, RunArgs) and rows:
+        note = picture_note(args.folder, {f"seed {args.seed}": rows}, method, args)
+        best = args.folder / BEST
+        if not args.quiet:
+            print(f"{note}; {best} is the policy of the best evaluation" if best.exists() else note)
+    return args, report
 
 
-def full_id(args: Any) -> str:
-    """The id of the environment that a user has named in some arguments.
+def complete(args: Any) -> Any:
+    """Arguments of a command line with the id of the environment in full, and what fits that (`fit_to_game`).
 
     Args:
-        args: Arguments with ``env_id``; those with ``FIND_ID`` know other environments than ours.
+        args: Arguments; those with ``FIND_ID`` know other environments than ours.
 
     Raises:
         KeyError: No such environment; suggests the near one.
     """
-    return getattr(args, "FIND_ID", find_id)(args.env_id)
+    if hasattr(args, "env_id"):
+        args.env_id = getattr(args, "FIND_ID", find_id)(args.env_id)
+    if hasattr(args, "fit_to_game"):
+        args.fit_to_game()
+    return args
+
+
+def picture_note(folder: Path, curves: Mapping[str, Sequence[Mapping[str, float]]], method: str, args: RunArgs) -> str:
+    """Draws the curves of runs of a method, rows by the name of a run; says where, or what is missing for that."""
+    try:
+        draw_curves(folder / CURVE, curves, f"{method} {getattr(args, 'env_id', '')}".strip())
+    except ImportError:
+        return 'no picture of the curve: pip install "palaestra[baselines]"'
+    return f"{folder / CURVE} shows the curve"
 
 
 def resume_hint(method: str, words: Sequence[str], args: Any) -> str:

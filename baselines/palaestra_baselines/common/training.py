@@ -37,14 +37,15 @@ class LaneArgs(RunArgs):
         env_id: Game of two teams, zero-sum if both learn; of one team where it learns by itself.
         options: Keywords of the game, ``name=value`` each.
         team: Name of the team that learns, against ``opponent``; empty if both learn by self-play. The only team of a
-            game learns without an opponent.
+            game learns without an opponent. On the command line the first team where a game lacks that of the default.
         lanes: Matches at once.
         learning_rate: Of Adam, at the start and at the end; falls linearly.
         gamma: Discount per decision.
         hidden: Widths of the networks of the agents.
         max_gradient_norm: Longer gradients are clipped to this norm.
-        opponent: Script, with its strength, or "random", of the evaluations; empty for none. If one team learns, it
-            plays the other in the training too.
+        opponent: Script, with its strength, "default" or "random", of the evaluations; empty for none. If one team
+            learns, it plays the other in the training too. On the command line the game's default script where a game
+            lacks that of the default.
         matches: Matches of an evaluation.
     """
 
@@ -61,6 +62,19 @@ class LaneArgs(RunArgs):
     max_gradient_norm: float = 10.0
     opponent: str = "random"
     matches: int = 200
+
+    def fit_to_game(self) -> None:
+        """Takes team and opponent from the game, where those of the default are given and it has none of that name."""
+        of_class: Any = type(self)
+        if self.env_id not in registry.ROWS or not of_class.opponent:
+            return
+        game, _ = registry.make_game(self.env_id, **keywords(self.options))
+        if self.team == of_class.team and self.team not in game.teams and (self.team or len(game.teams) == 1):
+            self.team = next(iter(game.teams))
+        if self.opponent == of_class.opponent and len(game.teams) == 1:
+            self.opponent = ""
+        elif self.opponent == of_class.opponent and self.opponent not in (*game.scripts, "random"):
+            self.opponent = game.default_opponent
 
 
 @dataclass
@@ -266,12 +280,10 @@ class LaneTraining:
     def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
         """Share of matches won against the script: of all, and as each team where the teams are not alike."""
         args, teams = self.args, tuple(self.roster.game.teams)
-        if len(teams) == 1:
-            return self._evaluate_alone(player_of(args.team))
-        if not args.opponent:
+        if len(teams) > 1 and not args.opponent:
             return {}
         if args.team:
-            return self._evaluate_team(player_of(args.team))
+            return measure_team(args, self.roster.game, args.team, player_of(args.team))
         players = {team: player_of(team) for team in teams}
         half, options = args.matches // 2, keywords(args.options)
         table = play_both_sides(
@@ -279,24 +291,6 @@ class LaneTraining:
         )
         by_team = {f"win_rate_{team}": rate for team, rate in zip(teams, table.win_rates, strict=True)}
         return {"win_rate": table.win_rate} | ({} if self.roster.alike else by_team)
-
-    def _evaluate_team(self, player: Opponent) -> dict[str, float]:
-        """Share of matches that the learning team won, and its mean return."""
-        args, is_first = self.args, self.roster.team_of[0] == 0
-        pair = (player, args.opponent) if is_first else (args.opponent, player)
-        options = {"swap": False, "num_envs": args.matches, **keywords(args.options)}
-        table = evaluate(args.env_id, *pair, matches=args.matches, seed=EVALUATION_SEED, **options)
-        returns = table.results["return_a" if is_first else "return_b"]
-        wins = table.wins if is_first else table.losses
-        return {"win_rate": wins / table.matches, "return": float(returns.mean())}
-
-    def _evaluate_alone(self, player: Opponent) -> dict[str, float]:
-        """Mean return of the only team of a game."""
-        args, options = self.args, keywords(self.args.options)
-        table = evaluate(
-            args.env_id, player, matches=args.matches, seed=EVALUATION_SEED, num_envs=args.matches, **options
-        )
-        return {"return": float(table.results["return_a"].mean())}
 
     def report(self) -> Report:
         """Ends the run."""
@@ -390,6 +384,26 @@ def learn(
                 polyak_update(average, utilities_of(online), args.average)
             training.count_update(value)
     return training.report()
+
+
+def measure_team(args: LaneArgs, game: Game, team: str, player: OpponentSpec) -> dict[str, float]:
+    """Share of the matches that a team wins against ``args.opponent``, and its mean return; of an only team the return.
+
+    Args:
+        args: Environment, opponent and number of matches.
+        game: Its rules.
+        team: Name of the team.
+        player: Plays it.
+    """
+    teams = list(game.teams)
+    options: dict[str, Any] = {"matches": args.matches, "num_envs": args.matches, "seed": EVALUATION_SEED}
+    options |= {"swap": False, **keywords(args.options)} if len(teams) > 1 else keywords(args.options)
+    if len(teams) == 1:
+        return {"return": float(evaluate(args.env_id, player, **options).results["return_a"].mean())}
+    is_first = team == teams[0]
+    table = evaluate(args.env_id, *((player, args.opponent) if is_first else (args.opponent, player)), **options)
+    wins, returns = (table.wins, "return_a") if is_first else (table.losses, "return_b")
+    return {"win_rate": wins / table.matches, "return": float(table.results[returns].mean())}
 
 
 def opponents_of(args: LaneArgs) -> dict[str, str]:

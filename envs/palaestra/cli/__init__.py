@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
+from palaestra.cli.common import install_hint
 from palaestra.console import near
 from palaestra.core.compile.diagnosis import RuleError
 from palaestra.core.files import escaped
@@ -97,11 +98,14 @@ def _prepare_process() -> None:
 def one_line(error: BaseException) -> str:
     """The message of an error, without line breaks and escape sequences; of a long message the first and the last line.
 
-    Python's own errors need their place, a `KeyError` has no more than the key: it is added.
+    Python's own errors need their place, a `KeyError` has no more than the key: it is added. A package that is missing
+    needs the command that installs it.
     """
     if isinstance(error, OSError) and error.filename is not None:
         return escaped(f"{os.fsdecode(error.filename)}: {_trouble(error)}")
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, ImportError):
+        text += install_hint(error)
     is_bare = isinstance(error, KeyError) and " " not in text
     if (is_bare or isinstance(error, AttributeError | IndexError | NameError | AssertionError)) and error.__traceback__:
         place = traceback.extract_tb(error.__traceback__)[-1]

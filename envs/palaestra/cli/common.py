@@ -15,6 +15,23 @@ from palaestra.core.rng import check_seed
 
 METHODS = "palaestra.baselines"
 """Entry-point group of the methods."""
+OPTIONAL = {
+    "scipy": "palaestra[exact]",
+    "pygame-ce": "palaestra[render]",
+    "pillow": "palaestra[render]",
+    "matplotlib": "palaestra[render]",
+    "torch": "palaestra[baselines]",
+    "stable-baselines3": "palaestra[baselines]",
+    "tyro": "palaestra[baselines]",
+    "rich": "palaestra[baselines]",
+    "minari": "palaestra[data]",
+    "h5py": "palaestra[data]",
+    "onnxruntime": "palaestra[onnx]",
+    "ray": "palaestra[ray]",
+}
+"""Package and what installs it; families name those of their games."""
+IMPORTED_AS = {"pygame-ce": "pygame", "pillow": "PIL"}
+"""Packages whose module has another name."""
 
 
 def find_family(name: str) -> str:
@@ -58,6 +75,16 @@ def load_method(name: str, extras: str = "baselines") -> Any:
     except ModuleNotFoundError as error:
         message = f'{name} needs {error.name}, which is not installed: pip install "palaestra[{extras}]"'
         raise ImportError(message) from error
+
+
+def install_hint(error: ImportError) -> str:
+    """What installs the optional package that an error of Python is about, as an end of its message; else nothing."""
+    if not isinstance(error, ModuleNotFoundError) or "pip install" in str(error):
+        return ""
+    for package, installed_by in (OPTIONAL | registry.offers("needs")).items():
+        if IMPORTED_AS.get(package, package.replace("-", "_")) == (error.name or "").partition(".")[0]:
+            return f': pip install "{installed_by}"'
+    return ""
 
 
 def add_id(parser: argparse.ArgumentParser, optional: bool = False) -> None:

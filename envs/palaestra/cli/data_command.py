@@ -26,7 +26,7 @@ from palaestra.data.data_manifest import MANIFEST
 from palaestra.players.named_players import named_player
 
 ABOUT = "data sets of episodes, for learning offline (Minari)"
-EXAMPLE = "palaestra data make TeamTrap --policy solver --episodes 500 --seed 1 --out data/trap-solver-v0"
+EXAMPLE = "palaestra data make TeamTrap --policy peak --episodes 500 --seed 1 --out data/trap-peak-v0"
 SPANS = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*")
 MOST_TASKS = 100_000
 

@@ -28,7 +28,14 @@ def split(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """See `palaestra.cli`."""
+    """See `palaestra.cli`.
+
+    Raises:
+        ImportError: A package is missing that all its games need; gives the command that installs it.
+    """
+    for package in ("tyro", "PIL"):
+        if importlib.util.find_spec(package) is None:
+            raise ImportError(f'demo needs {package}, which is not installed: pip install "palaestra[{EXTRAS}]"')
     try:
         return load_method("demo", EXTRAS).main(args.passed_on) or 0
     finally:

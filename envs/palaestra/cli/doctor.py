@@ -1,4 +1,7 @@
-"""Shows what is installed, what is missing and where compiled games are kept; --warm compiles games and solvers."""
+"""Shows what is installed, what is missing and where compiled games are kept.
+
+--warm compiles games and solvers, --clear removes what was compiled: before pip uninstall, which leaves it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import platform
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +18,7 @@ from typing import Any
 
 from palaestra import __version__, registry
 from palaestra.cli.bit_check import bit_check
-from palaestra.cli.common import add_json, print_json
+from palaestra.cli.common import OPTIONAL, add_json, print_json
 from palaestra.cli.warm import ENTRY, OTHERS, prune, warm
 from palaestra.console import find_id, print_table
 from palaestra.core.compile import disk_cache
@@ -25,20 +29,6 @@ ABOUT = "what is installed, what is missing, where compiled games are kept and w
 EXAMPLE = "palaestra doctor --warm"
 
 REQUIRED = ("numpy", "gymnasium", "pettingzoo", "numba", "llvmlite")
-OPTIONAL = {
-    "scipy": "palaestra[exact]",
-    "pygame-ce": "palaestra[render]",
-    "pillow": "palaestra[render]",
-    "matplotlib": "palaestra[render]",
-    "torch": "palaestra[baselines]",
-    "stable-baselines3": "palaestra[baselines]",
-    "tyro": "palaestra[baselines]",
-    "rich": "palaestra[baselines]",
-    "minari": "palaestra[data]",
-    "h5py": "palaestra[data]",
-    "ray": "palaestra[ray]",
-}
-"""Package and what installs it; families name those of their games."""
 YARDSTICK = "palaestra/CartPole-v0"
 """Game whose cache folder holds those of all games."""
 
@@ -51,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compile every registered game now, so that no later start waits, and remove old entries of the cache",
     )
+    parser.add_argument("--clear", action="store_true", help="remove all compiled games, and do nothing else")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that compile (default 1)")
     parser.add_argument(
         "--game", action="append", default=[], metavar="MODULE:FUNCTION", help="compile this game without an id too"
@@ -62,12 +53,16 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`.
 
     Raises:
-        ValueError: Fewer than one job, or jobs, ids or games without ``--warm``.
+        ValueError: Fewer than one job, or jobs, ids or games without ``--warm``, or ``--warm`` with ``--clear``.
     """
     if args.jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {args.jobs}")
     if (args.jobs > 1 or args.game or args.ids) and not args.warm:
         raise ValueError("ID, --jobs and --game go with --warm")
+    if args.clear:
+        if args.warm:
+            raise ValueError("--clear removes what --warm compiles: give one of them")
+        return _clear(args.json)
     optional = OPTIONAL | registry.offers("needs")
     reported: dict[str, Any] = {
         "palaestra": __version__,
@@ -113,27 +108,59 @@ def _cores() -> int:
 
 def _cache() -> dict[str, Any]:
     """Where numba keeps compiled games, whether it can, and what is wrong with the files there."""
-    from palaestra.core.compile.linker import jit_disabled, link
+    from palaestra.core.compile.linker import jit_disabled
 
     if jit_disabled():
         return {**NO_CACHE, "note": "NUMBA_DISABLE_JIT is set: nothing is compiled"}
-    driver: Any = link(registry.make_game(YARDSTICK)[0]).drivers["step_lanes"]
-    folder = driver.stats.cache_path
+    folder = _folder_of_yardstick()
     if folder is None:
         from palaestra.core.compile.numba_cache import refused
 
         others = "".join(f"; {folder}: {problem}" for folder, problem in refused.items())
         return {**NO_CACHE, "note": f"none: set NUMBA_CACHE_DIR to a writable folder of your own{others}"}
-    found = disk_cache.survey(_files_of_all_games(Path(folder)))
+    files = _files_of_all_games(Path(folder))
+    found = {"folders": Counter(str(path.parent) for path in files), **disk_cache.survey(files)}
     owner = disk_cache.owner_and_rights(Path(folder))
     return {"folder": folder, "writable": _is_writable(Path(folder)), "note": "", "owner": owner, **found}
 
 
 NO_CACHE: dict[str, Any] = {
-    "folder": None, "writable": False, "note": "", "owner": "", "files": 0, "megabytes": 0.0, "damaged": [],
-    "foreign": [],
+    "folder": None, "writable": False, "note": "", "owner": "", "folders": {}, "files": 0, "megabytes": 0.0,
+    "damaged": [], "foreign": [],
 }  # fmt: skip
 """What is reported where nothing is kept."""
+
+
+def _folder_of_yardstick() -> str | None:
+    """Where the compiled rules of one game are kept; None where no folder can be had."""
+    from palaestra.core.compile.linker import link
+
+    driver: Any = link(registry.make_game(YARDSTICK)[0]).drivers["step_lanes"]
+    return driver.stats.cache_path
+
+
+def _clear(as_json: bool) -> int:
+    """Removes all compiled games; 1 where some cannot be removed."""
+    folder = _folder_of_yardstick()
+    files = _files_of_all_games(Path(folder)) if folder else []
+    left, megabytes = [], 0.0
+    for path in files:
+        try:
+            size = path.stat().st_size
+            path.unlink()
+        except OSError as error:
+            left.append(f"{path}: {error.strerror}")
+        else:
+            megabytes += size / 1e6
+    removed = len(files) - len(left)
+    if as_json:
+        print_json({"removed": removed, "megabytes": megabytes, "left": left})
+    else:
+        folders = sorted({str(path.parent) for path in files})
+        print(f"removed {removed} files of compiled games, {megabytes:,.1f} MB" + "".join(f"\n  {f}" for f in folders))
+        for line in left:
+            print(f"not removed: {line}")
+    return 1 if left else 0
 
 
 def _files_of_all_games(folder: Path) -> list[Path]:
@@ -164,7 +191,7 @@ def _print(reported: dict[str, Any], optional: Mapping[str, str]) -> None:
     cache = reported["cache"]
     print()
     state = "writable" if cache["writable"] else "NOT writable: set NUMBA_CACHE_DIR to a writable folder"
-    print(f"compiled games: {cache['note'] or cache['folder'] + ' (' + state + ')'}")
+    print(f"compiled games: {cache['note'] or state}")
     _print_files(cache)
     _print_workers(reported["shared_memory"])
     for row in reported["bits"]:
@@ -191,7 +218,9 @@ def _print(reported: dict[str, Any], optional: Mapping[str, str]) -> None:
 def _print_files(cache: dict[str, Any]) -> None:
     if cache["folder"] is None:
         return
-    print(f"  {cache['files']} files, {cache['megabytes']:,.1f} MB, {cache['owner']}")
+    print(f"  {cache['files']} files, {cache['megabytes']:,.1f} MB, {cache['owner']} (--clear removes them)")
+    for folder, count in cache["folders"].items() or ((cache["folder"], 0),):
+        print(f"  {folder}: {count}")
     if cache["damaged"]:
         print(f"  DAMAGED, removed and compiled anew by the next game that needs them: {', '.join(cache['damaged'])}")
     if cache["foreign"]:

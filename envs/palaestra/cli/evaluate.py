@@ -31,6 +31,7 @@ from palaestra.cli.common import (
 )
 from palaestra.cli.progress_bar import Progress
 from palaestra.console import find_id
+from palaestra.drawing.canvas import import_pillow
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, tournament
 from palaestra.evaluation.match_pages import write_pages
 from palaestra.players.named_players import named_player
@@ -90,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         ValueError: Players are missing or too many.
+        ImportError: Pages are wanted, and Pillow is not installed.
     """
     if (args.players is None) == (args.a is None) or (args.players and args.b):
         raise ValueError("name the players: --a and --b, or --players")
@@ -105,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
     if args.workers and args.ray is not None:
         raise ValueError("--workers are processes of this machine: with --ray give --actors")
     id = find_id(args.id)
+    if args.html:
+        import_pillow()  # before anything is played
     with Progress("matches") as report_progress:
         result = _play(args, id, report_progress)
     if args.record:

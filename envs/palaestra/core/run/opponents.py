@@ -105,6 +105,8 @@ READERS = {
 PREFIXES = {"openai:": "palaestra.players.chat_player:read_name"}
 """Functions that make a `ForTeam` of a text, by how it begins."""
 SUFFIXES = (".safetensors", *READERS)
+DEFAULT = "default"
+"""Names the default opponent of any game."""
 MODULE_SUFFIXES = (".pt", ".pth", ".ts")
 MODULE_HINT = (
     '; a torch module becomes a file by torch.onnx.export(module.eval(), (torch.zeros(2, size),), "policy.onnx", '
@@ -131,6 +133,8 @@ class FunctionOpponent:
 def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]:
     """Takes the strength off a script's name: ``"tracker:0.7"`` is ``("tracker", 0.7)``, ``"tracker"`` is at 1.
 
+    ``"default"`` is the game's default opponent, where no script has that name.
+
     At strength p each agent of the team follows the script in a share p of its decisions and plays uniformly at random
     in the others: 0 is the random player. Where the game's hooks read ``s.strength``, its scripts grade themselves.
 
@@ -138,15 +142,20 @@ def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]
         ValueError: The strength is no number in [0, 1].
     """
     name, colon, digits = spec.rpartition(":") if isinstance(spec, str) else ("", "", "")
-    if not colon or name not in (*game.scripts, "mix"):
-        return spec, 1.0
+    if not colon or name not in (*game.scripts, "mix", DEFAULT):
+        return _named(game, spec), 1.0
     try:
         strength = float(digits)
     except ValueError:
         strength = -1.0
     if not 0.0 <= strength <= 1.0:
         raise ValueError(f"opponent {spec!r}: the strength of a script is a number in [0, 1], got {digits!r}")
-    return name, strength
+    return _named(game, name), strength
+
+
+def _named(game: Game, spec: OpponentSpec) -> OpponentSpec:
+    is_default = isinstance(spec, str) and spec == DEFAULT and spec not in game.scripts
+    return game.default_opponent if is_default else spec
 
 
 def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
