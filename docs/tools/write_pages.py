@@ -1,7 +1,7 @@
 """The documentation in the tree: a page for every factory of games (`palaestra.pages`) and the tables of other pages.
 
 ``palaestra info ID`` prints the page of one id. ``python docs/tools/write_pages.py --write`` writes the pages in
-`docs/environments/`, the modules of families in `docs/api/`, and the tables of README.md, docs/results.md and its pages,
+`docs/environments/`, the modules of families in `docs/api/`, and the tables of README.md, docs/results.md, its pages,
 docs/keywords.md and the guide to the environments; ``--check`` fails where they are stale.
 """
 
