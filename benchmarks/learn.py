@@ -115,6 +115,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
     **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
     "rlae": partial(rlae_figures.draw_rlae, rlae_figures.RLAE),
+    "rlae_hidden": partial(rlae_figures.draw_rlae, rlae_figures.HIDDEN),
     "seqwm_copy": seqwm_figures.draw_copy,
     **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
     "seqwm_modes": seqwm_figures.draw_modes,

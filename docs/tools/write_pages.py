@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import importlib
 import pkgutil
 import re
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gallery
+import result_tables
 from palaestra import games, pages, registry
 from palaestra.core.contract import factories
 from palaestra.core.contract.fields import is_homogeneous
@@ -37,19 +36,8 @@ BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
 README, RESULTS, KEYWORDS = Path("README.md"), Path("docs", "results.md"), Path("docs", "keywords.md")
-FIELDS = Path("docs", "results")
-"""Pages of results, one a field. Each begins with its table of claims, whose numbers for the overview are bold."""
-BADGES = {"shown": "🟢", "partly": "🟡", "not shown": "⚪", "refuted": "🔴"}
-"""Before a verdict, by its first words."""
 CHOICE, API = Path("docs", "guides", "choose_an_environment.md"), Path("docs", "api")
 """Pages with tables that are written here, beside those of the environments."""
-FIGURES = Path("docs", "figures")
-LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
-"""Columns of the table of battles, by the name of the method in the files of results."""
-SOLVED = 0.95
-"""Share of won matches from which on a battle counts as solved."""
-SMALL_RETURN = 100.0
-"""Returns below it are shown with a decimal, see `ordered_table`."""
 EXAMPLE = Path("examples", "add_a_game.py")
 """Shown in README.md."""
 
@@ -110,27 +98,6 @@ def gallery_table(root: Path) -> str:
     return "\n".join(cells)
 
 
-def claims_table(root: Path) -> str:
-    """Overview of the claims of all `FIELDS`: a line each, with its verdict and what is bold in the cell of figures."""
-    lines = ["| paper | its claim | verdict | measured here |", "|---|---|---|---|"]
-    for page in sorted((root / FIELDS).glob("*.md")):
-        for paper, claim, measured, verdict, _ in claims_of(page):
-            word = max((word for word in BADGES if verdict.startswith(word)), key=len)
-            number = re.search(r"\*\*(.+?)\*\*", measured)
-            if number is None:
-                raise ValueError(f"{page}: no number of the claim {claim!r} is bold")
-            shown = "" if paper == "the same" else paper
-            badge = f"[{BADGES[word]} {word}]({FIELDS.name}/{page.name})"
-            lines.append(f"| {shown} | {claim} | {badge} | {number[1]} |")
-    return "\n".join(lines)
-
-
-def claims_of(page: Path) -> list[list[str]]:
-    """Rows of a page's first table: paper, claim, what was measured, verdict, command."""
-    table = page.read_text(encoding="utf-8").partition("\n|")[2].partition("\n\n")[0].splitlines()
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table[2:]]
-
-
 def baseline_table(root: Path) -> str:
     """Table of the methods in `baselines/`, files with a function `train`, from the first line of their docstrings."""
     lines = ["| method | what | run |", "|---|---|---|"]
@@ -176,220 +143,6 @@ def default_ids(root: Path) -> dict[str, str]:
                 found[name] = id[1]
                 break
     return {name: id for name, id in found.items() if id in registry.ROWS and name != "ppo"}
-
-
-def battle_table(root: Path) -> str:
-    """Table of the battles on which every method has learnt, from the results that ``learn.py skirmish`` has written.
-
-    A cell holds the median of the seeds, bold from `SOLVED` on, the least and the most, and the decisions of a run.
-    """
-    found = {battle: runs for battle, runs in _battles(root).items() if len(_methods(runs)) == len(LEARNERS)}
-    if not found:
-        return "No results yet."
-    lines = [f"| battle | random | best script | {' | '.join(LEARNERS.values())} |", "|---" * (3 + len(LEARNERS)) + "|"]
-    scripts = _script_scores(root)
-    for battle, runs in found.items():
-        cells = ["; ".join(_cell(rows) for (name, _), rows in runs.items() if name == method) for method in LEARNERS]
-        lines.append(f"| {battle} | {' | '.join(_beaten(scripts, battle))} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def more_battles_table(root: Path) -> str:
-    """The battles on which some methods have learnt: a row for each of them. See `battle_table`."""
-    found = {battle: runs for battle, runs in _battles(root).items() if len(_methods(runs)) < len(LEARNERS)}
-    if not found:
-        return "None."
-    lines = ["| battle | random | best script | method | won |", "|---" * 5 + "|"]
-    scripts = _script_scores(root)
-    for battle, runs in found.items():
-        cells = " | ".join([battle, *_beaten(scripts, battle.partition(",")[0])])
-        lines += [f"| {cells} | {LEARNERS[method]} | {_cell(rows)} |" for (method, _), rows in runs.items()]
-    return "\n".join(lines)
-
-
-def duel_table(root: Path) -> str:
-    """Table of the rounds of self-play on SkirmishDuel, from the results of ``learn.py skirmish_duel``."""
-    rounds = _grouped(_rows(root, "skirmish_duel.csv"), "round")
-    if not rounds:
-        return "No results yet."
-    lines = [
-        "| round | policies in the pool | gain of the best response, by seed | matches it won | "
-        "score of the policy against `nearest` |",
-        "|---|---|---|---|---|",
-    ]
-    for (number,), rows in rounds.items():
-        gains = ", ".join(f"{float(row['gain']):+.1f}" for row in rows)
-        won, script = (
-            ", ".join(f"{float(row[name]):.2f}" for row in rows) for name in ("exploited", "score_against_script")
-        )
-        lines.append(f"| {int(number) + 1} | {rows[0]['pool']} | {gains} | {won} | {script} |")
-    return "\n".join(lines)
-
-
-def pursuit_table(root: Path) -> str:
-    """Table of what learnt teams and scripts win on graphs, from the results that ``learn.py pursuit`` has written.
-
-    Medians of the seeds, with the least and the most share of won matches. Scripts stand above what has learnt in the
-    same setting, the references of the methods among them.
-    """
-    learnt = _grouped(_rows(root, "pursuit_*_results.csv"), "where", "reference", "title", "test", "opponent")
-    if not learnt:
-        return "No results yet."
-    head = ("learnt on", "played", "opponent", "player", "reference", "won", "moves over optimal", "decisions")
-    lines = [f"| {' | '.join(head)} | processor |", "|---" * (len(head) + 1) + "|"]
-    scripts = _rows(root, "pursuit_references.csv")
-    for where in dict.fromkeys(key[0] for key in learnt):
-        for row in (row for row in scripts if row["where"] == where):
-            player = "random choices" if row["script"] == "random" else f"script `{row['script']}`"
-            cells = [where, row["test"], f"`{row['opponent']}`", player, "", f"{float(row['won']):.3f}"]
-            lines.append(f"| {' | '.join([*cells, _moves(float(row['slower'])), '', ''])} |")
-        for (_, reference, title, test, opponent), rows in ((k, v) for k, v in learnt.items() if k[0] == where):
-            slower, decisions, seconds = (
-                statistics.median(float(row[name]) for row in rows) for name in ("slower", "decisions", "cpu_s")
-            )
-            won = sorted(float(row["won"]) for row in rows)
-            cells = [
-                where,
-                test,
-                opponent if test.startswith("against") else f"`{opponent}`",
-                title,
-                f"`{reference}`" if reference else "",
-                f"{_median(rows):.3f} ({won[0]:.3f} to {won[-1]:.3f})",
-                _moves(slower),
-                f"{decisions / 1e6:.2f} M" if decisions else "",
-                f"{seconds / 60:.1f} min" if decisions else "",
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def robots_table(root: Path, name: str) -> str:
-    """Table of SeqWM and of methods beside it on robots, from the results that ``learn.py seqwm`` has written.
-
-    Args:
-        root: Of the repository.
-        name: Of the figure.
-    """
-    by_task = _grouped((row for row in _rows(root, f"{name}_results.csv") if row["return"]), "task")
-    if not by_task:
-        return "No results yet."
-    lines = [
-        "| task | player | area under the curve | return | success | return of the actor alone | its success | "
-        "processor |",
-        "|---" * 8 + "|",
-    ]
-    for row in (row for rows in by_task.values() for row in rows):
-        columns = ("return", "success", "actor_return", "actor_success")
-        shown = [f"{float(row[name]):.2f}" if row[name] else "" for name in columns]
-        minutes = f"{float(row['cpu_s']) / 60:.1f} min" if row["cpu_s"] else ""
-        lines.append(f"| {' | '.join([row['task'], row['method'], _interval(row, 'area'), *shown, minutes])} |")
-    return "\n".join(lines)
-
-
-def copy_table(root: Path) -> str:
-    """Table of the modes of SeqWM in the copy game, from the results of ``learn.py seqwm_copy``."""
-    rows = _rows(root, "seqwm_copy_results.csv")
-    if not rows:
-        return "No results yet."
-    lines = ["| player | reward of a decision | of the actor alone | processor |", "|---" * 4 + "|"]
-    for row in rows:
-        shown = [f"{float(row['actor']):.3f}", f"{float(row['cpu_s']):.0f} s"] if row["actor"] else ["", ""]
-        lines.append(f"| {' | '.join([row['method'], _interval(row, 'score', 3), *shown])} |")
-    return "\n".join(lines)
-
-
-def settings_table(root: Path) -> str:
-    """Table of the settings that were tried for SeqWM and the methods beside it, by ``learn.py seqwm_tuning``."""
-    by_method = _grouped(_rows(root, "seqwm_tuning.csv"), "method")
-    if not by_method:
-        return "No results yet."
-    lines = ["| method | setting: area under the curve |", "|---|---|"]
-    for (method,), rows in by_method.items():
-        best = max(float(row["area"]) for row in rows)
-        shown = [(row["setting"], float(row["area"])) for row in rows]
-        cells = (f"{name}: **{area:.2f}**" if area == best else f"{name}: {area:.2f}" for name, area in shown)
-        lines.append(f"| {method} | {'; '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def ordered_table(root: Path, name: str) -> str:
-    """Table of policies on atoms and of numbers, from the results that ``learn.py poisson`` has written.
-
-    Args:
-        root: Of the repository.
-        name: Of the figure.
-    """
-    rows = [row for row in _rows(root, f"{name}_results.csv") if row["last_return"]]
-    if not rows:
-        return "No results yet."
-    head = ("task", "policy", "area under the curve", "its mean", "last return of training", "last return", "processor")
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for row in rows:
-        digits = 0 if abs(float(row["last_return"])) >= SMALL_RETURN else 1
-        columns = ("mean_area", "last_training_return", "last_return")
-        shown = [f"{float(row[column]):z.{digits}f}" if row[column] else "" for column in columns]
-        minutes = f"{float(row['cpu_s']) / 60:.1f} min" if row["cpu_s"] else ""
-        lines.append(f"| {' | '.join([row['task'], row['arm'], _interval(row, 'area', digits), *shown, minutes])} |")
-    return "\n".join(lines)
-
-
-def deviations_table(root: Path) -> str:
-    """Table of the first deviations that were tried for policies, by ``learn.py poisson_tuning``; the best in bold."""
-    by_arm = _grouped(_rows(root, "poisson_tuning.csv"), "arm")
-    if not by_arm:
-        return "No results yet."
-    names = [row["start_std"] for row in next(iter(by_arm.values()))]
-    lines = [f"| policy | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    for (arm,), rows in by_arm.items():
-        areas = [float(row["area"]) for row in rows]
-        cells = (f"**{area:.0f}**" if area == max(areas) else f"{area:.0f}" for area in areas)
-        lines.append(f"| {arm} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def gradient_table(root: Path) -> str:
-    """Table of the noise of gradients of heads on atoms, from ``learn.py poisson_gradient``."""
-    by_head = _grouped(_rows(root, "poisson_gradient.csv"), "atoms", "head")
-    if not by_head:
-        return "No results yet."
-    lines = ["| atoms | policy | variance, 1e-6 | variance over the squared gradient |", "|---" * 4 + "|"]
-    for (atoms, head), rows in by_head.items():
-        lines.append(f"| {' | '.join([atoms, head, *(_interval(row, 'mean', 1) for row in rows)])} |")
-    return "\n".join(lines)
-
-
-def messages_table(root: Path) -> str:
-    """Table of catches with and without messages, of each seed, from the results of ``learn.py nvif``."""
-    groups = _grouped(_rows(root, "nvif_*_results.csv"), "setting", "title")
-    if not groups:
-        return "No results yet."
-    lines = ["| task | team | as learnt | messages shuffled | larger map | processor |", "|---" * 6 + "|"]
-    for (setting, title), rows in groups.items():
-        cells = []
-        for test in ("as learnt", "messages shuffled", "24"):
-            means = [float(row.get("catches") or row["win_rate"]) for row in rows if row["test"].startswith(test)]
-            each = f" ({', '.join(f'{mean:.2f}' for mean in means)})" if len(means) > 1 else ""
-            cells.append(f"{sum(means) / len(means):.2f}{each}" if means else "")
-        seconds = max(float(row["cpu_s"]) for row in rows)
-        lines.append(f"| {' | '.join([setting, title, *cells, f'{seconds:.0f} s'])} |")
-    return "\n".join(lines)
-
-
-def orders_table(root: Path) -> str:
-    """Table of the points of policies of joint orders, by map, from the results of ``learn.py dipllm``."""
-    pairs = _grouped(_rows(root, "dipllm_*_results.csv"), "one", "other")
-    if not pairs:
-        return "No results yet."
-    maps = ("duel", "duel20", "france_austria", "standard")
-    lines = [f"| one | other | {' | '.join(maps)} |", "|---" * (len(maps) + 2) + "|"]
-    for pair, rows in pairs.items():
-        cells = []
-        for place in maps:
-            scores = [float(row["score"]) for row in rows if row["map"] == place]
-            each = f" ({', '.join(f'{score:.2f}' for score in scores)})" if len(scores) > 1 else ""
-            cells.append(f"{sum(scores) / len(scores):.3f}{each}" if scores else "")
-        lines.append(f"| {' | '.join([*pair, *cells])} |")
-    return "\n".join(lines)
 
 
 def example(root: Path) -> str:
@@ -465,7 +218,13 @@ def _files(root: Path) -> dict[Path, str]:
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{training_section(root, rows)}{SEE_ALSO}"
     for name in (folder.name for folder in pkgutil.iter_modules(games.__path__) if folder.ispkg):
         files[root / API / f"{name}.md"] = reference(root, name)
-    for page in (README, RESULTS, CHOICE, KEYWORDS, *(FIELDS / path.name for path in (root / FIELDS).glob("*.md"))):
+    for page in (
+        README,
+        RESULTS,
+        CHOICE,
+        KEYWORDS,
+        *(result_tables.FIELDS / path.name for path in (root / result_tables.FIELDS).glob("*.md")),
+    ):
         if (root / page).exists():
             text = (root / page).read_text(encoding="utf-8")
             for name, make in _tables(root).items():
@@ -481,24 +240,24 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "gallery": lambda: gallery_table(root),
         "example": lambda: example(root),
         "options": option_table,
-        "claims": lambda: claims_table(root),
+        "claims": lambda: result_tables.claims_table(root),
         "baselines": lambda: baseline_table(root),
-        "battles": lambda: battle_table(root),
-        "more battles": lambda: more_battles_table(root),
-        "duel": lambda: duel_table(root),
-        "pursuit": lambda: pursuit_table(root),
-        "messages": lambda: messages_table(root),
-        "orders": lambda: orders_table(root),
-        "robots": lambda: robots_table(root, "seqwm_tasks"),
-        "modes": lambda: robots_table(root, "seqwm_modes"),
-        "copy": lambda: copy_table(root),
-        "settings": lambda: settings_table(root),
-        "ordered": lambda: ordered_table(root, "poisson_tasks"),
-        "atoms": lambda: ordered_table(root, "poisson_atoms"),
-        "heads": lambda: ordered_table(root, "poisson_modes"),
-        "humanoid": lambda: ordered_table(root, "humanoid"),
-        "deviations": lambda: deviations_table(root),
-        "gradient": lambda: gradient_table(root),
+        "battles": lambda: result_tables.battle_table(root),
+        "more battles": lambda: result_tables.more_battles_table(root),
+        "duel": lambda: result_tables.duel_table(root),
+        "pursuit": lambda: result_tables.pursuit_table(root),
+        "messages": lambda: result_tables.messages_table(root),
+        "orders": lambda: result_tables.orders_table(root),
+        "robots": lambda: result_tables.robots_table(root, "seqwm_tasks"),
+        "modes": lambda: result_tables.robots_table(root, "seqwm_modes"),
+        "copy": lambda: result_tables.copy_table(root),
+        "settings": lambda: result_tables.settings_table(root),
+        "ordered": lambda: result_tables.ordered_table(root, "poisson_tasks"),
+        "atoms": lambda: result_tables.ordered_table(root, "poisson_atoms"),
+        "heads": lambda: result_tables.ordered_table(root, "poisson_modes"),
+        "humanoid": lambda: result_tables.ordered_table(root, "humanoid"),
+        "deviations": lambda: result_tables.deviations_table(root),
+        "gradient": lambda: result_tables.gradient_table(root),
     }
 
 
@@ -509,80 +268,6 @@ def _with_picture(text: str, root: Path, page: Page, id: str) -> str:
     title, headline, rest = text.split("\n\n", 2)
     link = f"![A match of {id}](../images/environments/{gallery.picture_name(page)})"
     return "\n\n".join([title, headline, link, rest])
-
-
-def _rows(root: Path, pattern: str) -> list[dict[str, str]]:
-    """Rows of the files of results whose names fit the pattern."""
-    rows: list[dict[str, str]] = []
-    for path in sorted((root / FIGURES).glob(pattern)):
-        with path.open(newline="", encoding="utf-8") as file:
-            rows += csv.DictReader(file)
-    return rows
-
-
-def _grouped(rows: Iterable[dict[str, str]], *columns: str) -> dict[tuple[str, ...], list[dict[str, str]]]:
-    """The rows by the values of some columns, in the order of their first appearance."""
-    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in rows:
-        found.setdefault(tuple(row.get(name, "") for name in columns), []).append(row)
-    return found
-
-
-def _battles(root: Path) -> dict[str, dict[tuple[str, ...], list[dict[str, str]]]]:
-    """The runs on battles by method and budget; the best won battle first."""
-    battles = {}
-    for (battle, learnt_on), rows in _grouped(_rows(root, "skirmish_*_results.csv"), "battle", "learnt_on").items():
-        name = f"{battle}, learnt on {learnt_on}" if learnt_on else battle
-        battles[name] = _grouped(rows, "method", "decisions_wanted")
-    return dict(sorted(battles.items(), key=lambda item: -max(map(_median, item[1].values()))))
-
-
-def _methods(runs: Iterable[tuple[str, ...]]) -> set[str]:
-    return {method for method, _ in runs}
-
-
-def _script_scores(root: Path) -> dict[str, dict[str, float]]:
-    """Share of matches that each script wins, by battle and script."""
-    scores: dict[str, dict[str, float]] = {}
-    for row in _rows(root, "skirmish_scripts.csv"):
-        scores.setdefault(row["battle"], {})[row["script"]] = float(row["won"])
-    return scores
-
-
-def _beaten(scripts: dict[str, dict[str, float]], battle: str) -> tuple[str, str]:
-    """What random legal orders and the best script win on a battle."""
-    scores = dict(scripts.get(battle, {}))
-    if not scores:
-        return "", ""
-    random = scores.pop("random")
-    best = max(scores, key=lambda name: scores[name])
-    return f"{random:.2f}", f"{scores[best]:.2f}" + (f" (`{best}`)" if scores[best] else "")
-
-
-def _median(rows: Sequence[dict[str, str]]) -> float:
-    """Median share of won matches over seeds."""
-    return statistics.median(float(row["won"]) for row in rows)
-
-
-def _cell(rows: Sequence[dict[str, str]]) -> str:
-    """Median, least and most of the seeds, and the decisions of a run in millions."""
-    won, median = sorted(float(row["won"]) for row in rows), _median(rows)
-    shown = f"**{median:.2f}**" if median >= SOLVED else f"{median:.2f}"
-    seeds = f"{won[0]:.2f} to {won[-1]:.2f}" if len(rows) > 1 else "one seed"
-    seeds += ", two seeds" if len(rows) == 2 else ""
-    return f"{shown} ({seeds}), {int(rows[0]['decisions_wanted']) / 1e6:g} M"
-
-
-def _interval(row: Mapping[str, str], column: str, digits: int = 2) -> str:
-    """A number with its interval, if it has one, or nothing."""
-    if not row.get(column):
-        return ""
-    shown, low, high = (f"{float(row[x]):z.{digits}f}" if row[x] else "" for x in (column, "low", "high"))
-    return f"{shown} [{low}, {high}]" if low else shown
-
-
-def _moves(slower: float) -> str:
-    return f"{slower:.2f}" if slower else ""
 
 
 def _fill(text: str, name: str, make: Callable[[], str]) -> str:

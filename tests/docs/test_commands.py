@@ -17,7 +17,7 @@ import pytest
 from docs.test_code import CONSOLE_SCRIPT, execute
 
 from palaestra import cli
-from write_pages import claims_of
+from result_tables import claims_of
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

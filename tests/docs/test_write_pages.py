@@ -11,6 +11,7 @@ from games import two_team, two_team_homogeneous
 from testing.planting import DUEL, HALF_DOCUMENTED
 
 import palaestra
+import result_tables as tables
 import write_pages as docs
 from palaestra import pages, registry
 from palaestra.core.contract.fields import table_rows
@@ -273,7 +274,7 @@ def test_a_sheet_has_a_cell_with_its_id_for_each_picture(rings: dict[str, Row], 
 
 def write_results(root: Path, **files: str) -> None:
     """Files of results, lines without indent."""
-    folder = root / docs.FIGURES
+    folder = root / tables.FIGURES
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         lines = [line.strip() for line in text.strip().splitlines()]
@@ -302,9 +303,9 @@ SCRIPTS = """
 
 
 def test_a_battle_that_all_methods_have_learnt_has_one_row_beside_random_play_and_the_best_script(tmp_path: Path):
-    assert docs.battle_table(tmp_path) == "No results yet."
+    assert tables.battle_table(tmp_path) == "No results yet."
     write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)
-    assert docs.battle_table(tmp_path).splitlines() == [
+    assert tables.battle_table(tmp_path).splitlines() == [
         "| battle | random | best script | VDN | QMIX | UNMAS | MAPPO |",
         "|---|---|---|---|---|---|---|",
         "| 3m | 0.00 | 0.75 (`kite`) | 0.25 (0.12 to 0.38, two seeds), 1 M | **0.96** (0.90 to 0.99), 0.25 M "
@@ -313,20 +314,20 @@ def test_a_battle_that_all_methods_have_learnt_has_one_row_beside_random_play_an
 
 
 def test_a_battle_that_some_methods_have_learnt_has_a_row_for_each_of_them(tmp_path: Path):
-    assert docs.more_battles_table(tmp_path) == "None."
+    assert tables.more_battles_table(tmp_path) == "None."
     write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)
-    assert docs.more_battles_table(tmp_path).splitlines()[2:] == [
+    assert tables.more_battles_table(tmp_path).splitlines()[2:] == [
         "| 10m, learnt on 3m 5m | 0.00 | 0.00 | UNMAS | 0.50 (one seed), 0.4 M |"
     ]
 
 
 def test_the_tables_of_results_have_no_row_without_its_scripts():
-    for table in (docs.battle_table(HOUSE), docs.more_battles_table(HOUSE)):
+    for table in (tables.battle_table(HOUSE), tables.more_battles_table(HOUSE)):
         assert all("" not in line.replace(" ", "").split("|")[1:-1] for line in table.splitlines())
 
 
 def test_the_table_of_pursuit_has_medians_of_the_seeds_below_the_scripts_of_the_same_matches(tmp_path: Path):
-    assert docs.pursuit_table(tmp_path) == "No results yet."
+    assert tables.pursuit_table(tmp_path) == "No results yet."
     head = "setting,where,method,title,reference,seed,decisions,cpu_s,test,opponent,won,slower\n"
     learnt = [
         f"grid,a grid,arac,ARAC,shortest_path,{k},300000,{60 + k},as learnt,optimal,{won},1.25"
@@ -338,7 +339,7 @@ def test_the_table_of_pursuit_has_medians_of_the_seeds_below_the_scripts_of_the_
         pursuit_confront_results=head + "confront,a duel,arac,ARAC,,0,0,0.0,against MAPPO,MAPPO,0.5,0.0",
         pursuit_references="where,script,test,opponent,won,slower\na grid,shortest_path,as learnt,optimal,0.25,1.9",
     )
-    assert docs.pursuit_table(tmp_path).splitlines()[2:] == [
+    assert tables.pursuit_table(tmp_path).splitlines()[2:] == [
         "| a duel | against MAPPO | MAPPO | ARAC |  | 0.500 (0.500 to 0.500) |  |  |  |",
         "| a grid | as learnt | `optimal` | script `shortest_path` |  | 0.250 | 1.90 |  |  |",
         "| a grid | as learnt | `optimal` | ARAC | `shortest_path` "
@@ -347,26 +348,26 @@ def test_the_table_of_pursuit_has_medians_of_the_seeds_below_the_scripts_of_the_
 
 
 def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
-    assert docs.duel_table(tmp_path) == "No results yet."
+    assert tables.duel_table(tmp_path) == "No results yet."
     rows = (
         "round,seed,pool,gain,exploited,score_against_script\n0,0,0,2.25,0.0,1\n0,1,0,-1.5,0.064,0.5\n1,0,2,17.0,1.0,0"
     )
     write_results(tmp_path, skirmish_duel=rows)
-    assert docs.duel_table(tmp_path).splitlines()[2:] == [
+    assert tables.duel_table(tmp_path).splitlines()[2:] == [
         "| 1 | 0 | +2.2, -1.5 | 0.00, 0.06 | 1.00, 0.50 |",
         "| 2 | 2 | +17.0 | 1.00 | 0.00 |",
     ]
 
 
 def test_the_tables_of_robots_have_a_block_for_each_task_with_its_script(tmp_path: Path):
-    assert docs.robots_table(tmp_path, "seqwm_tasks") == "No results yet."
+    assert tables.robots_table(tmp_path, "seqwm_tasks") == "No results yet."
     rows = (
         "task,method,area,low,high,return,success,actor_return,actor_success,cpu_s,verdict\n"
         "A,SeqWM,1.25,1,1.5,2,0.5,-0.5,0.25,240,ahead: holds\nB,MAPPO,-0.001,-0.002,0.75,1,0,,,60,\n"
         "A or B,SeqWM,,,,,,,,,ahead: holds\nA,script,,,,3.25,1,,,,"
     )
     write_results(tmp_path, seqwm_tasks_results=rows)
-    assert docs.robots_table(tmp_path, "seqwm_tasks").splitlines()[2:] == [
+    assert tables.robots_table(tmp_path, "seqwm_tasks").splitlines()[2:] == [
         "| A | SeqWM | 1.25 [1.00, 1.50] | 2.00 | 0.50 | -0.50 | 0.25 | 4.0 min |",
         "| A | script |  | 3.25 | 1.00 |  |  |  |",
         "| B | MAPPO | 0.00 [0.00, 0.75] | 1.00 | 0.00 |  |  | 1.0 min |",
@@ -374,17 +375,17 @@ def test_the_tables_of_robots_have_a_block_for_each_task_with_its_script(tmp_pat
 
 
 def test_the_table_of_the_copy_game_has_its_bounds_below_the_modes(tmp_path: Path):
-    assert docs.copy_table(tmp_path) == "No results yet."
+    assert tables.copy_table(tmp_path) == "No results yet."
     rows = "method,score,low,high,actor,cpu_s,verdict\nSeqWM,0.9754,0.97,0.98,0.9,30.4,\nbest,1,,,,,"
     write_results(tmp_path, seqwm_copy_results=rows)
-    assert docs.copy_table(tmp_path).splitlines()[2:] == [
+    assert tables.copy_table(tmp_path).splitlines()[2:] == [
         "| SeqWM | 0.975 [0.970, 0.980] | 0.900 | 30 s |",
         "| best | 1.000 |  |  |",
     ]
 
 
 def test_the_tables_of_ordered_heads_have_intervals_and_lines_of_reference(tmp_path: Path):
-    assert docs.ordered_table(tmp_path, "humanoid") == docs.gradient_table(tmp_path) == "No results yet."
+    assert tables.ordered_table(tmp_path, "humanoid") == tables.gradient_table(tmp_path) == "No results yet."
     rows = (
         "task,arm,seeds,area,low,high,mean_area,last_training_return,last_return,cpu_s,verdict\n"
         "A,Poisson,2,1234.5,1000,1500,1240,2000.4,2100,240,ahead: holds\nA,K = 11 less K = 31,,,,,20,,,,\n"
@@ -392,26 +393,26 @@ def test_the_tables_of_ordered_heads_have_intervals_and_lines_of_reference(tmp_p
     )
     gradient = "atoms,head,measure,mean,low,high\n11,poisson,variance,2.25,2,3\n11,poisson,over signal,9,8.5,10"
     write_results(tmp_path, humanoid_results=rows, poisson_gradient=gradient)
-    assert docs.ordered_table(tmp_path, "humanoid").splitlines()[2:] == [
+    assert tables.ordered_table(tmp_path, "humanoid").splitlines()[2:] == [
         "| A | Poisson | 1234 [1000, 1500] | 1240 | 2000 | 2100 | 4.0 min |",
         "| A | random play |  |  |  | -2.2 |  |",
     ]
-    assert docs.deviations_table(tmp_path) == "No results yet."
+    assert tables.deviations_table(tmp_path) == "No results yet."
     write_results(tmp_path, poisson_tuning="arm,start_std,area\nA,0.4,10.4\nB,0.4,3\nA,0.5,9\nB,0.5,4")
-    assert docs.deviations_table(tmp_path).splitlines() == [
+    assert tables.deviations_table(tmp_path).splitlines() == [
         "| policy | 0.4 | 0.5 |",
         "|---|---|---|",
         "| A | **10** | 9 |",
         "| B | 3 | **4** |",
     ]
-    assert docs.gradient_table(tmp_path).splitlines()[2:] == ["| 11 | poisson | 2.2 [2.0, 3.0] | 9.0 [8.5, 10.0] |"]
+    assert tables.gradient_table(tmp_path).splitlines()[2:] == ["| 11 | poisson | 2.2 [2.0, 3.0] | 9.0 [8.5, 10.0] |"]
 
 
 def test_the_settings_that_were_tried_stand_in_a_row_for_each_method_with_the_best_in_bold(tmp_path: Path):
-    assert docs.settings_table(tmp_path) == "No results yet."
+    assert tables.settings_table(tmp_path) == "No results yet."
     rows = 'method,setting,area\nPPO,base,0.5\nPPO,"a, b",0.75\nSeqWM,base,1.25'
     write_results(tmp_path, seqwm_tuning=rows)
-    assert docs.settings_table(tmp_path).splitlines()[2:] == [
+    assert tables.settings_table(tmp_path).splitlines()[2:] == [
         "| PPO | base: 0.50; a, b: **0.75** |",
         "| SeqWM | base: **1.25** |",
     ]
