@@ -9,6 +9,7 @@
     python benchmarks/learn.py search_turns  # turn rewards in text search
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
     python benchmarks/learn.py text_reading  # of these, the longest one: worlds that must be read
+    python benchmarks/learn.py real_model    # a pretrained model, two hours alone: see `learning.real_figures`
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py rlae_hidden     # the same where the domain is hidden
@@ -46,6 +47,7 @@ from learning import (
     nvif_figures,
     poisson_figures,
     pursuit_figures,
+    real_figures,
     rlae_figures,
     search_figures,
     seqwm_figures,
@@ -101,6 +103,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "sparse_speed": sparse_figures.sparse_speed,
     **{f"meta_{place}": partial(meta_figures.score_figure, place) for place in meta_figures.SETTINGS},
     "meta_models": meta_figures.models_figure,
+    "real_model": real_figures.real_model,  # needs packages that no extra brings
 }
 """Figure by name, in the order in which they are made."""
 PICTURES: dict[str, Callable[[Path], None]] = {

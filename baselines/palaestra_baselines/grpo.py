@@ -327,10 +327,13 @@ class Run:
         self.steps, self.iterations, self.cpu_s = before["counts"]
         self.seen = before["seen"]
 
+    def measure(self) -> dict[str, float]:
+        """Exact match by column of the curve."""
+        return measure_all(self.model, *self.questions, self.player)
+
     def evaluate(self, folder: RunFolder) -> None:
         """Measures exact match, and writes the policy, the curve and the checkpoint."""
-        args = self.args
-        figures = measure_all(self.model, *self.questions, self.player)
+        args, figures = self.args, self.measure()
         counts = {"steps": self.steps, "iterations": self.iterations}
         if args.model:
             self.model.network.save_pretrained(args.folder / MODEL)

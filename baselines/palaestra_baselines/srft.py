@@ -25,7 +25,8 @@ first and from as many rollouts afterwards: what SRFT is compared with, at equal
     python -m palaestra_baselines.srft --base sums
     python -m palaestra_baselines.srft --base sums --schedule sft_then_grpo
 
-``--model FOLDER`` trains a model of Hugging Face on the text that the environment gives as ``info["demonstration"]``.
+``--model FOLDER`` trains a model of Hugging Face on the text that the environment gives as ``info["demonstration"]``,
+or on the searches and the answer of ``info["path"]``.
 """
 
 from __future__ import annotations
@@ -180,7 +181,12 @@ class Run(grpo.Run):
         if not is_sft and (args.schedule == "single" or self.taught * matches >= args.total_steps):
             super().iterate()
             return
-        began_s = time.process_time()
+        self.teach()
+        self.steps += matches * is_sft
+
+    def teach(self) -> None:
+        """Learns from demonstrations alone, one of each of as many questions as a rollout has."""
+        began_s, args = time.process_time(), self.args
         demonstrations = self.demonstrate(self.rng.integers(2**62, size=args.groups, dtype=np.uint64))
         for _ in range(args.passes):
             part = self.part(demonstrations)
@@ -188,7 +194,6 @@ class Run(grpo.Run):
                 self.optimizer, supervised_loss(part.chosen, part.mask), args.learning_rate, args.max_gradient_norm
             )
         self.taught += 1
-        self.steps += matches * is_sft
         self.iterations += 1
         self.cpu_s += time.process_time() - began_s
 

@@ -6,12 +6,13 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reliability.forged_folders import FORGERIES, Forgery
 from reliability.model_folders import write_embedder, write_json, write_llama
 
-from palaestra.core.files import FileError
+from palaestra.core.files import FileError, model_loading
 from palaestra.core.files.model_files import digest_of_folder
 from palaestra.core.files.model_folder import checked_copy
 
@@ -108,3 +109,39 @@ def test_numbers_of_tokens_fit_the_model(number: int, tmp_path: Path):
         checked_copy(folder),
     ):
         pass
+
+
+class Library:
+    """What `load_causal_model` calls of transformers: a model of two numbers, of the type that it is asked for."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.AutoConfig = self.AutoModelForCausalLM = self
+
+    def from_config(self, config: Any, trust_remote_code: bool) -> Any:
+        return self.torch.nn.Linear(2, 1, bias=False)
+
+    def from_pretrained(self, copy: str, dtype: Any = None, **options: Any) -> Any:
+        told = {"missing_keys": [], "mismatched_keys": [], "unexpected_keys": []}
+        return self.torch.nn.Linear(2, 1, bias=False, dtype=dtype), told
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_model_has_the_dtype_that_is_asked_for(dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(model_loading, "import_transformers", lambda: Library(torch))
+    model = model_loading.load_causal_model(write_llama(tmp_path / "model"), dtype)
+    assert model.weight.dtype == getattr(torch, dtype)
+    assert not model.training
+
+
+@pytest.mark.peers
+def test_a_model_of_the_library_has_the_dtype_that_is_asked_for_whatever_its_file_has(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers", reason="pip install transformers==5.24.0")
+    folder = write_llama(tmp_path / "model")
+    half = model_loading.load_causal_model(folder, "bfloat16")
+    assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
+    half.save_pretrained(tmp_path / "half")
+    full = model_loading.load_causal_model(tmp_path / "half")
+    assert {weight.dtype for weight in full.parameters()} == {torch.float32}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -23,6 +23,7 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
 from palaestra_baselines.common.checkpoints import load_checkpoint, save_checkpoint
+from palaestra_baselines.common.lm import hf_model
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens
 from palaestra_baselines.common.lm.losses import loss_mask
 from palaestra_baselines.common.lm.rollouts import play_at_own_pace
@@ -166,6 +167,48 @@ def test_a_teacher_is_told_within_the_users_message(monkeypatch: pytest.MonkeyPa
         assert [text[: len(begin)] for text, begin in zip(chat, told, strict=True)] == told
         assert chat[0].removeprefix(told[0]) == chat[1].removeprefix(told[1])
     assert ids[at].tolist() == rollout.ids[loss_mask(rollout)].tolist()
+
+
+class Thrifty(chat_model.Network):
+    """A network that computes the logits of some columns alone, as most of the library do; notes how many."""
+
+    columns: ClassVar[list[int]] = []
+
+    def forward(self, *args: Any, logits_to_keep: Any = 0, **words: Any) -> Any:
+        read = super().forward(*args, **words)
+        self.columns.append(len(logits_to_keep))
+        return chat_model.Output(read, logits=read.logits[:, logits_to_keep])
+
+
+def test_logits_are_computed_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch):
+    chat_model.pretend(monkeypatch)
+    plain = HFModel("m")
+    sim, tokens = text_lanes(2)
+    rollout = play_at_own_pace(plain, sim, tokens, np.arange(2, dtype=np.uint64), torch.Generator())
+    monkeypatch.setattr(hf_model, "load_causal_model", lambda *_: Thrifty(1))
+    thrifty, mask = HFModel("m"), loss_mask(rollout)
+    torch.testing.assert_close(thrifty.log_probs(rollout.ids, mask), plain.log_probs(rollout.ids, mask))
+    assert Thrifty.columns.pop() < rollout.ids.shape[1]
+    for model in (plain, thrifty):
+        model.start(rollout.ids)
+    torch.testing.assert_close(thrifty.next_log_probs(), plain.next_log_probs())
+    assert Thrifty.columns.pop() <= len(rollout.ids)
+
+
+def test_a_search_is_demonstrated_by_the_searches_of_its_path_and_the_answer(monkeypatch: pytest.MonkeyPatch):
+    chat_model.pretend(monkeypatch, chat_template=None)
+    run = srft.Run(srft.Args(**{**FEW, "options": ("prompt=plain",)}, env_id=ID))
+    shown = run.demonstrate(np.arange(2, dtype=np.uint64))
+    assert shown.exact_match.tolist() == shown.returns.tolist() == [1.0, 1.0]
+    assert shown.turns.tolist() == [3, 3]
+    for lane in range(2):
+        env = gymnasium.make(ID, form="text", prompt="plain")
+        text, info = env.reset(seed=lane)
+        turns = [f"<search>{relation} of {subject}</search>" for subject, relation, _ in info["path"]]
+        for number, turn in enumerate([*turns, f"<answer>{info['answers'][0]}</answer>"]):
+            assert WORDS.decode((shown.ids[lane][shown.turn[lane] == number] - 1).tolist()) == turn
+            text += turn + env.step(turn)[0]
+        assert f"<bos>{text}" == WORDS.decode([token - 1 for token in shown.ids[lane].tolist() if token])
 
 
 # -- devices and dtypes ------------------------------------------------------------------------------------------------

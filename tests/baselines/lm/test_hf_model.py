@@ -341,8 +341,11 @@ def test_demonstrations_are_the_text_of_the_script_and_end_with_an_end_of_sequen
 
 
 @pytest.mark.peers
-def test_without_demonstrations_as_text_it_is_refused_before_it_learns(folder: Path, tmp_path: Path):
+def test_without_demonstrations_as_text_it_is_refused_before_it_learns(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     args = srft.Args(**FEW, model=str(folder), env_id=ID, directory=tmp_path)
+    monkeypatch.setattr(TextTokens, "told_lanes", lambda *_: {"question": ["Who?"]})
     with pytest.raises(ValueError, match=r'SearchQA has no info\["demonstration"\].*take MathText'):
         srft.Run(args)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -74,6 +75,7 @@ class HFModel:
             raise FileError(f"{folder}: its tokenizer has numbers up to {size - 1}, the model {outputs} outputs")
         takes = inspect.signature(self.network.forward).parameters
         self._cache_name = "cache" if "cache" in takes else "past_key_values"  # as older versions call it
+        self._keeps_logits = "logits_to_keep" in takes
 
     def requires_grad_(self, requires_grad: bool) -> HFModel:
         """Says whether the weights learn; returns the model."""
@@ -104,10 +106,11 @@ class HFModel:
         """Reads further tokens int64 ``[B, L]``."""
         past, ids = self._ids.shape[1], ids.to(self.device)
         self._ids = torch.cat([self._ids, ids], 1)
-        read = self.network(**self._inputs(self._ids, past), **{self._cache_name: self._cache}, use_cache=True)
-        self._cache = read[self._cache_name]
         last, lanes = last_tokens(ids)[:, -1], torch.arange(len(ids), device=self.device)
-        self._last = torch.where((last >= 0)[:, None], read.logits[lanes, last, : self.size].float(), self._last)
+        cache = {self._cache_name: self._cache, "use_cache": True}
+        read, logits = self._read(self._inputs(self._ids, past) | cache, lanes, last)
+        self._cache = read[self._cache_name]
+        self._last = torch.where((last >= 0)[:, None], logits, self._last)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -124,8 +127,20 @@ class HFModel:
         """Distributions of M tokens of whole sequences, float32 ``[M, V + 1]``."""
         ids, at = ids.to(self.device), at.to(self.device)
         rows, columns = at.nonzero(as_tuple=True)
-        logits = self.network(**self._inputs(ids, 0), use_cache=False).logits
-        return with_padding(logits[rows, last_tokens(ids)[rows, columns - 1], : self.size].float().log_softmax(-1))
+        before = last_tokens(ids)[rows, columns - 1]
+        _, logits = self._read(self._inputs(ids, 0) | {"use_cache": False}, rows, before)
+        return with_padding(logits.log_softmax(-1))
+
+    def _read(self, inputs: dict[str, Any], rows: torch.Tensor, columns: torch.Tensor) -> tuple[Any, torch.Tensor]:
+        """What the network returns, and its logits behind M tokens, float32 ``[M, V]``.
+
+        Columns that nobody asked for get none: with a large vocabulary these would be most of the work and memory.
+        """
+        kept, place = columns.unique(return_inverse=True)
+        if self._keeps_logits:
+            inputs = {**inputs, "logits_to_keep": kept}
+        read = self.network(**inputs)
+        return read, read.logits[rows, place if self._keeps_logits else columns, : self.size].float()
 
     def tree_log_probs(self, ids: torch.Tensor, parents: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         """Logarithms of the probabilities of tokens that follow those of trees, float32 ``[E]``.
@@ -302,14 +317,23 @@ class TextTokens(TextTurns):
         memory[:, 0] = [next((token for token in turn[::-1] if token != PAD), PAD) for turn in turns.tolist()]
         return decoded(self.io.codec, self.io.agent_view(0), list(map(self.text_of, turns.tolist())))
 
-    def demonstrations(self) -> np.ndarray:
-        """Right turns as the environment writes them, int64 ``[N, L]``, an end of sequence behind each.
+    def demonstrations(self) -> list[np.ndarray]:
+        """Right turns, the first of all lanes first, int64 ``[N, L]`` each; paddings where a match has no such turn.
+
+        Those that the environment writes, with an end of sequence behind each; of a search, what it asks for on the
+        path of the question, and the answer.
 
         Raises:
-            ValueError: It writes none.
+            ValueError: The environment tells neither.
         """
+        if "path" in self.told_lanes():
+            both = zip(self.told("path", "SearchQA"), self.told("answers", "SearchQA"), strict=True)
+            turns = [[*(f"<search>{relation} of {subject}</search>" for subject, relation, _ in path),
+                      f"<answer>{answers[0]}</answer>"] for path, answers in both]  # fmt: skip
+            rows = [[token_ids(self.tokenizer, text, special=False) for text in match] for match in turns]
+            return [padded(turn) for turn in itertools.zip_longest(*rows, fillvalue=())]
         solutions = (token_ids(self.tokenizer, text, special=False) for text in self.told("demonstration", "MathText"))
-        return padded([[*row, self.tokenizer.eos_token_id] for row in solutions])
+        return [padded([[*row, self.tokenizer.eos_token_id] for row in solutions])]
 
     def told(self, name: str, environment: str) -> np.ndarray:
         """What the environment tells of all lanes in its `info`, objects ``[N]``.
@@ -321,14 +345,19 @@ class TextTokens(TextTurns):
         Raises:
             ValueError: It has no such entry.
         """
-        info: dict[str, Any] = {}
-        self.io.tell_lanes(info, np.ones(self.io.sim.num_envs, bool))
+        info = self.told_lanes()
         if name not in info:
             raise ValueError(
                 f'{self.io.sim.game.name} has no info["{name}"], for a model of Hugging Face to learn from: '
                 f"take {environment}"
             )
         return info[name]
+
+    def told_lanes(self) -> dict[str, Any]:
+        """The `info` of all lanes."""
+        info: dict[str, Any] = {}
+        self.io.tell_lanes(info, np.ones(self.io.sim.num_envs, bool))
+        return info
 
     def privileged(self, form: Privileged) -> torch.Tensor:
         """The prompts of a teacher, who reads more behind the questions of all lanes, int64 ``[N, L]``.

@@ -348,7 +348,7 @@ def converse_at_own_pace(
 
 
 def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollout:
-    """The demonstrations of an environment of text in each lane, a turn each.
+    """The demonstrations of an environment of text in each lane, all lanes a turn at a time.
 
     Args:
         sim: N lanes.
@@ -358,15 +358,20 @@ def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollou
     Raises:
         ValueError: The environment has none.
     """
-    columns = Columns()
+    columns, returns, found = Columns(), np.zeros(sim.num_envs), np.full((sim.num_envs, 1), PAD)
     sim.reset(seed=seeds)
     memory = tokens.new_memory(sim.num_envs)
     columns.read(torch.from_numpy(tokens.questions(rows_of(sim), memory)), retrieved=False)
-    turns = torch.from_numpy(tokens.demonstrations())
-    columns.say(turns, torch.zeros(turns.shape), 0)
-    sim.step(tokens.actions(turns.numpy(), memory)[:, None])
-    counts, labels = torch.ones(sim.num_envs, dtype=torch.int64), outcome_of(sim)[1][:, None]
-    return columns.rollout(sim, sim.rewards[:, 0], counts, labels)
+    counts, labels = torch.zeros(sim.num_envs, dtype=torch.int64), list[torch.Tensor]()
+    for number, written in enumerate(tokens.demonstrations()):
+        turns, speaking = torch.from_numpy(written), (written != PAD).any(1)
+        columns.read(torch.from_numpy(np.where(speaking[:, None], found, PAD)), retrieved=True)
+        columns.say(turns, torch.zeros(turns.shape), number)
+        sim.step(tokens.actions(written, memory)[:, None], lanes=speaking)
+        returns += np.where(speaking, sim.rewards[:, 0], 0.0)
+        found, counts = tokens.passages(rows_of(sim), memory), counts + torch.from_numpy(speaking)
+        labels.append(outcome_of(sim)[1].where(torch.from_numpy(speaking), 0))
+    return columns.rollout(sim, returns, counts, torch.stack(labels, 1))
 
 
 def stacked(turns: Sequence[Sequence[int]]) -> torch.Tensor:
