@@ -69,6 +69,7 @@ def test_an_interrupted_run_of_one_team_resumes_bitwise_equal(method: Any, tmp_p
     assert_same_run(*whole_and_resumed(method, method.Args(**SMALL), tmp_path, stop=Stop))
 
 
+@pytest.mark.check
 def test_evaluations_count_the_wins_and_the_returns_of_the_team_that_learns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -29,6 +29,7 @@ def test_the_pages_in_the_tree_are_up_to_date():
     assert not stale, f"run: {docs.COMMAND} (stale: {', '.join(stale)})"
 
 
+@pytest.mark.check
 def test_every_page_of_a_game_that_draws_has_its_picture_in_the_tree_and_there_are_no_others():
     drawn = {
         docs.gallery.picture_name(page): rows[0].id
@@ -41,6 +42,7 @@ def test_every_page_of_a_game_that_draws_has_its_picture_in_the_tree_and_there_a
     assert there == set(drawn)
 
 
+@pytest.mark.check
 def test_a_page_shows_the_picture_that_is_there(tmp_path: Path):
     folder = tmp_path / docs.gallery.FOLDER
     folder.mkdir(parents=True)

@@ -33,6 +33,7 @@ def test_the_first_tokens_of_an_expert_are_right_as_often_as_its_skill_says() ->
         np.testing.assert_allclose(found, np.array(SKILL)[:, domain], atol=0.035)
 
 
+@pytest.mark.check
 def test_unskilled_experts_are_sure_of_their_errors() -> None:
     sim = started(MATCHES, overconfidence=0.34, skill=((0.9,), (0.1,), (0.5,)))
     top, right, confidence = (sim.states[name][:, :SPAN_TOKENS] for name in ("top", "right", "confidence"))

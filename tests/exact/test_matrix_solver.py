@@ -55,6 +55,7 @@ def test_well_known_games(payoffs, value, row, column):
     np.testing.assert_allclose(game.column_strategy, column, atol=1e-14)
 
 
+@pytest.mark.check
 def test_the_answer_says_how_it_was_found():
     assert matrix_game([[2, 3], [1, 4]]).method == "saddle"
     assert matrix_game([[1, -1], [-1, 1]]).method == "simplex"

@@ -70,6 +70,7 @@ def test_the_usual_answer_of_a_chain_is_that_of_python():
     assert sim.states["numerator"].tolist() == [eval(question) % 10 for question in questions(sim)]
 
 
+@pytest.mark.check
 def test_answers_operations_and_numbers_of_chains_are_uniform():
     asked = questions(batch("arith", 2 * MANY))
     answers = Counter(worked(question)[1] for question in asked)

@@ -70,6 +70,7 @@ def test_the_table_of_positions_has_the_starts_of_the_game():
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.check
 @compiles
 def test_together_all_pursuers_stand_on_one_node():
     nodes = starts(400, graph="grid:3x3", pursuers=3, starts="together")["node"]

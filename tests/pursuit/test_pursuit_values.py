@@ -33,6 +33,7 @@ def test_values_of_alternating_moves_are_those_of_capture_and_escape_times(graph
     np.testing.assert_allclose(solution.values[starts], expected, atol=1e-6)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [("complete:3", [[0, 1, 1], [1, 0, 1], [1, 1, 0]]), ("path:3", [[0, 2, 2], [3, 0, 3], [2, 2, 0]])],

@@ -159,6 +159,7 @@ def test_what_players_wrote_in_a_foreign_file_is_checked(tmp_path: Path):
             load(path)
 
 
+@pytest.mark.check
 def test_turns_that_a_user_writes_are_kept_as_they_were_written(tmp_path: Path):
     env = gymnasium.make("palaestra/SearchQA-2Hop-v1", form="text")
     turns = ["<think>I wonder about zebra</think><search>mayor of Dadam Shore</search>", "no tags at all"]
