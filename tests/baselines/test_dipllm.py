@@ -463,7 +463,7 @@ def test_arguments_that_cannot_be_are_refused(given: dict[str, Any], message: st
 def saved(args: Args, terrain: Terrain, network: Any) -> Path:
     """The policy file that an evaluation writes."""
     args.folder.mkdir(parents=True)
-    folder: Any = SimpleNamespace(record=lambda row, state: None, progress=SimpleNamespace(say=lambda text: None))
+    folder: Any = SimpleNamespace(record=lambda row, state, **_: None, progress=SimpleNamespace(say=lambda text: None))
     learner: Any = SimpleNamespace(terrain=terrain, network=network, state=dict)
     data: Any = SimpleNamespace(value=ValueNetwork(terrain.features), state=dict)
     with pytest.MonkeyPatch.context() as patch:

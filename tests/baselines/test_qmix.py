@@ -309,7 +309,7 @@ def test_a_run_keeps_a_large_replay_to_go_on_and_at_the_end_five_megabytes_at_mo
     qmix.train(args, lambda player_of: sizes.append(megabytes(args.folder)) or {})
     assert sizes[1] > 50.0
     assert megabytes(args.folder) <= 5.0
-    names = ["checkpoint.safetensors", "last.safetensors", "log.csv", "run.lock"]
+    names = ["checkpoint.safetensors", "last.safetensors", "log.csv", "run.lock", "settings.toml"]
     assert sorted(path.name for path in args.folder.iterdir()) == names
 
 

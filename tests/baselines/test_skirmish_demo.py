@@ -42,7 +42,7 @@ def test_the_table_counts_the_matches_and_a_film_shows_one(tmp_path: Path, capsy
     assert row is not None
     low, high = table.win_interval
     assert row.groups() == ("focus_fire", "8", str(table.wins), f"{table.wins / 8:.2f}", f"{low:.2f}", f"{high:.2f}")
-    assert "<title>Skirmish-3m-v0</title>" in (tmp_path / "3m.html").read_text(encoding="utf-8")
+    assert "<title>Skirmish-3m: " in (tmp_path / "3m.html").read_text(encoding="utf-8")
     film = tmp_path / "3m.gif"
     assert str(film) in text
     with Image.open(film) as picture:
