@@ -530,7 +530,7 @@ def test_a_resumed_run_is_the_same_to_the_bit(interpreted: None, tmp_path: Path,
     assert [row["steps"] for row in whole.log] == [0, 32, 64, 96]
 
 
-@pytest.mark.check
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_runs_of_all_students_are_resumed_to_the_bit_and_differ_by_seed(kind: str, tmp_path: Path):
     args = Args(**{**TINY, **KINDS[kind], "games": 8})

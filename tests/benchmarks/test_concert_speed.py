@@ -31,6 +31,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
         concert_speed.concert(print)
 
 
+@pytest.mark.slow
 def test_joint_orders_are_played_from_one_state_in_each_call():
     benchmark = concert_speed.joint_orders()
     benchmark.call()

@@ -39,6 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real_figures, "monotonic", itertools.count().__next__)
 
 
+@pytest.mark.slow
 def test_it_learns_from_transcripts_and_then_from_matches_and_goes_on_when_killed(
     small: None, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):

@@ -89,6 +89,7 @@ def test_all_orders_of_scripts_are_in_the_lists_in_all_phases_of_matches_that_ar
     assert phases == {0, 1, 2}
 
 
+@pytest.mark.slow
 @long_without_the_compiler
 @pytest.mark.parametrize("script", NAMES[1:])
 def test_a_power_plays_the_same_match_whether_it_gives_its_orders_at_once_or_one_by_one(script: str):

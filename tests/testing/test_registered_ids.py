@@ -13,6 +13,8 @@ LIKE_ANOTHER = ("QuadGate", "QuadShepherd", "QuadSumo", "QuadFootball", "HandOpe
 """Pages whose games are made by the function of another page, with other rules."""
 MANY = 40
 """Agents from which on the fast tests check an id as a preset, in less time; `make nightly` checks it in full."""
+LONG = ("Concert-v0", "GridBattle-Huge-v0", "GridBattle-Large-v0", "GridPursuit-Blind-v0")
+"""Left to `make nightly`, since they take long: `make check` has smaller presets of their rules."""
 OF_A_KERNEL = (
     "compiled_rules_equal_plain_python",
     "lanes_equal_single_envs",
@@ -57,7 +59,9 @@ def test_every_kernel_is_checked_in_full_on_one_id(level_of: dict):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("id", OURS)
+@pytest.mark.parametrize(
+    "id", [pytest.param(id, marks=pytest.mark.slow) if id.removeprefix("palaestra/") in LONG else id for id in OURS]
+)
 def test_an_id_passes_the_conformance_kit(id: str, level_of: dict, first: set[str]):
     try:
         level = "preset" if has_many_agents(id) else level_of[id]

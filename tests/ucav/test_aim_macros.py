@@ -130,6 +130,7 @@ def test_a_lift_is_an_aim_to_its_side():
     assert x * x + y * y + z * z == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @long_without_the_compiler
 def test_zeros_shoot_down_what_weaves_and_scripts_fly_as_with_the_stick():
     hunts = palaestra.make_batch("palaestra/UcavPursuit-Contest-v2", 64, commands="aim", autoreset_mode="off")

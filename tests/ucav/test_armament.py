@@ -181,7 +181,7 @@ def test_a_record_is_free_again_when_its_missile_is_gone():
 
 
 @long_without_the_compiler
-@pytest.mark.check
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["compiled", "jsbsim"])
 def test_a_fight_with_all_weapons_is_zero_sum_on_either_engine(engine):
     pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")

@@ -196,7 +196,7 @@ def test_scripts_survive_in_the_order_of_their_skill():
 
 
 @long_without_the_compiler
-@pytest.mark.check
+@pytest.mark.slow
 def test_both_engines_end_the_same():
     pytest.importorskip("jsbsim", reason="the aircraft need the extra palaestra[flight]")
     compiled, jsbsim = (survivors("expert", 8, engine=engine, missiles=2) for engine in ("compiled", "jsbsim"))

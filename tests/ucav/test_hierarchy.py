@@ -93,6 +93,7 @@ def test_the_funnel_counts_what_came_of_chances():
     assert figures["end_kill"] > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, PPO, {**PPO, "anchor_share": 0.0, "draw": "latest", "latest_share": 1.0}])
 def test_a_league_resumes_to_the_same_bytes(tmp_path: Path, more: dict[str, Any]):
     args = dataclasses.replace(SMALL, **more)

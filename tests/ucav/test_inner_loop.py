@@ -79,7 +79,7 @@ def own_losses(id: str, loop: str, red: str, matches: int, **options: Any) -> in
     return lost
 
 
-@pytest.mark.check
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_hunter_by_macros_stays_in_the_air_over_each_inner_loop(loop: str):
     assert own_losses("palaestra/UcavPursuit-v2", loop, "lag_pursuit", 32) <= 1

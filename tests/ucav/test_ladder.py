@@ -64,6 +64,7 @@ def test_the_ladder_kills_targets(hunter: str, target: str):
     assert share(play(hunter, target, 64), {"kill"}) >= 0.95
 
 
+@pytest.mark.slow
 def test_a_pilot_of_more_strength_scores_more():
     scores = [score(play(f"pure_pursuit:{strength}", "pure_pursuit", 128)) for strength in (0.0, 0.25, 0.5, 0.75, 1.0)]
     assert all(more > less for less, more in pairwise(scores))

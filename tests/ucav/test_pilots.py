@@ -79,6 +79,7 @@ def memory() -> Any:
 # ------------------------------------------------------------------------------------------------------ what they fly
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [STICK, MACRO])
 def test_straight_holds_course_and_height(game):
     body = apart("straight", game=game).last(30).body[RED]

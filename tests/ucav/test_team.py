@@ -340,6 +340,7 @@ def test_the_dead_do_not_fly_and_a_match_of_scripts_goes_to_its_end():
         assert (sim.terminated | sim.truncated).all()
 
 
+@pytest.mark.slow
 @long_without_the_compiler
 def test_equal_seeds_fly_the_same_match_on_both_engines():
     def fly(engine: str) -> np.ndarray:
