@@ -26,7 +26,7 @@ BEFORE_COMPILING = (20, 0.1)
 AFTER_A_REFUSAL = (300, 2.0)
 """The same when the compiler has refused."""
 MOST_LANES = 5
-RULES_S, OTHERS_S = 0.2, 0.05
+RULES_S, OTHERS_S = 0.3, 0.05
 """Seconds of processor time that each hook of `_RULES`, and each other hook, has at first, however large the game is.
 
 Without a limit of its own the first slow hook would hide the mistakes of those behind it: two thousand agents that look
