@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,8 +56,8 @@ def batch(learner: Learner, actions: list[int], *nodes: int) -> Sequences:
     return Sequences(positions, torch.zeros(0), taken, rewards, one, one)
 
 
-def update(learner: Learner, some: Sequences) -> None:
-    training: Any = SimpleNamespace(progress=0.0, sample=lambda length: some, count_update=lambda *losses: None)
+def update(learner: Learner, some: Sequences, progress: float = 0.0) -> None:
+    training: Any = SimpleNamespace(progress=progress, sample=lambda length: some, count_update=lambda *losses: None)
     learner.update(training)
 
 
@@ -95,6 +96,38 @@ def test_critics_learn_the_value_of_the_next_agent_and_what_comes_by_the_target_
     assert weights.tolist() == [1.0] * 4
     assert (losses[0][1] == 3.0).all(), "the policy ascends the smaller one of both critics"
     assert learner.returns.gamma == pytest.approx(gamma)
+
+
+def test_what_comes_is_valued_by_the_alternatives_that_are_legal_there(monkeypatch: pytest.MonkeyPatch):
+    learner = learner_on(entropy=(1.0, 1.0), steps_ahead=2)
+    make_constant(learner.target, 6.0, 5.0)
+    make_constant(learner.policy.network, 0.0)  # the entropy is the logarithm of the number of alternatives
+    some = batch(learner, [2, 1], 0, 4, 8)
+    some.positions.legal[1, :, 0, 1:] = False
+    some.positions.legal[2, :, 0, 2:] = False
+    errors = spy(monkeypatch, "errors_of")
+    update(learner, some)
+    last = errors[0][2].unflatten(0, (2, 2))[:, 1]
+    assert last.tolist() == pytest.approx([GAMMA + GAMMA**2 * (5.0 + math.log(2))] * 2)
+
+
+def test_entropy_and_learning_rate_follow_their_schedules(monkeypatch: pytest.MonkeyPatch):
+    learner = learner_on(entropy=(0.4, 0.2), learning_rate=(0.03, 0.01))
+    values, losses, steps = (spy(monkeypatch, name) for name in ("soft_values", "policy_loss", "gradient_step"))
+    for progress, alpha, rate in ((0.0, 0.4, 0.03), (0.5, 0.3, 0.02), (1.0, 0.2, 0.01)):
+        update(learner, batch(learner, [1, 2], 3, 4, 8), progress)
+        assert [given[3] for given in values] == pytest.approx([alpha] * 2)
+        assert [given[5] for given in losses] == pytest.approx([alpha])
+        assert [given[2] for given in steps] == pytest.approx([rate] * 2)
+        for calls in (values, losses, steps):
+            calls.clear()
+
+
+def test_who_is_absent_learns_nothing(monkeypatch: pytest.MonkeyPatch):
+    learner = learner_on()
+    errors, losses = spy(monkeypatch, "errors_of"), spy(monkeypatch, "policy_loss")
+    update(learner, batch(learner, [0, 2], ABSENT, 4, 8))
+    assert errors[0][3].tolist() == losses[0][4].tolist() == [0.0, 1.0] * 2
 
 
 @pytest.mark.parametrize(("decoder", "own"), [("sequential", [[3, 4], [2, 4]]), ("independent", [[3, 4], [3, 4]])])
@@ -143,8 +176,8 @@ def test_an_agent_learns_the_value_of_the_next_one_that_is_in_the_match():
 # -- play --------------------------------------------------------------------------------------------------------------
 
 
-def decided(learner: Learner, *nodes: int) -> np.ndarray:
-    """Actions in all lanes, where the policy stays; in the last lane nobody is asked."""
+def decided(learner: Learner, *nodes: int, logits: torch.Tensor | None = None) -> np.ndarray:
+    """Actions in all lanes, where the policy stays, or has these logits; in the last lane nobody is asked."""
     lanes, members = learner.args.lanes, learner.members
     asked = np.ones((lanes, members), np.bool_)
     asked[-1] = False
@@ -158,12 +191,20 @@ def decided(learner: Learner, *nodes: int) -> np.ndarray:
         rewards = np.tile(np.array([1.0, -1.0], np.float32), (lanes, 1))
         return SimpleNamespace(rewards=rewards, running=np.ones(lanes, np.bool_))
 
-    stay = torch.tensor([1000.0] + [0.0] * (learner.graphs.moves - 1))
+    stay = torch.tensor([1000.0] + [0.0] * (learner.graphs.moves - 1)) if logits is None else logits
     learner.policy.network.scores = lambda places, agent, legal: stay.expand(len(agent), -1)  # type: ignore[method-assign]
     rng = np.random.default_rng(0)
     training: Any = SimpleNamespace(collector=SimpleNamespace(position=position, rng=rng, play=play))
     learner.play(training)
     return played[0]
+
+
+def test_alternatives_are_drawn_as_often_as_the_policy_says():
+    learner, logits = learner_on(lanes=4096, beta="none"), torch.tensor([2.0, 0.0, 0.0])
+    found = decided(learner, 4, 3, 8, logits=logits)[:-1]
+    for member in range(2):
+        shares = np.bincount(found[:, member], minlength=3) / len(found)
+        assert shares == pytest.approx(logits.softmax(0).tolist(), abs=0.02)
 
 
 def test_the_reference_plays_in_its_own_lanes_and_the_policy_in_the_others():

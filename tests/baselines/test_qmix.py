@@ -74,6 +74,21 @@ class Sum(torch.nn.Module):
         return utilities.sum(-1, keepdim=True)
 
 
+class Featured(Shown):
+    """The same, with features: the first agent's first utility."""
+
+    def evaluate(self, observations: dict[str, torch.Tensor], memory: None = None) -> tuple[torch.Tensor, Any]:
+        values, _ = super().evaluate(observations)
+        return values, values[..., 0, :1]
+
+
+class SumWithFeatures(Sum):
+    """A mixer that adds the features of the position."""
+
+    def forward(self, utilities: torch.Tensor, position: Position, features: torch.Tensor) -> torch.Tensor:
+        return super().forward(utilities, position, features) + features
+
+
 def sequence() -> Sequences:
     """Two decisions of two agents; the online network prefers the actions 1 and 0, the target network 0 and 1."""
     online = [[[1.0, 2.0], [4.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]]
@@ -133,6 +148,13 @@ def test_an_agent_out_of_the_match_has_no_share_in_the_total_nor_in_the_target()
     before = sequence()
     dead = replace(before, positions=replace(before.positions, alive=alive))
     assert loss_of(dead) == pytest.approx(mean(4 - (4 + 15), 1 - (6 + 55)))
+
+
+def test_the_mixer_sees_the_features_of_the_position_that_it_values():
+    online, target = (Factored(Featured(first), SumWithFeatures()) for first in (0, 2))  # type: ignore[arg-type]
+    args = FactoredArgs(gamma=0.5, td_lambda=0.0, reward_scale=1.0)
+    errors = (4 + 1) - (4 + 0.5 * (40 + 20)), (2 + 0) - (6 + 0.5 * (110 + 70))
+    assert float(td_loss(online, target, sequence(), 1, args)) == pytest.approx(mean(*errors))
 
 
 def test_greedy_actions_are_legal():
