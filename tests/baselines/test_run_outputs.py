@@ -19,6 +19,7 @@ pytest.importorskip("tyro")
 
 from baselines.short_runs import OF_MAPPO, Stop
 
+import palaestra_assets
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.files import FileError
 from palaestra_baselines import mappo, minimax_q, qmix, vdn
@@ -162,6 +163,21 @@ def test_a_file_of_settings_that_cannot_be_is_refused_by_name(tmp_path: Path, te
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(FileError, match=rf"a\.toml: {message}"):
         read_arguments(vdn.Args, ["--config", str(tmp_path / "a.toml")], "palaestra train vdn")
+
+
+@pytest.mark.parametrize("file", sorted(palaestra_assets.path("settings").glob("*.toml")), ids=lambda file: file.stem)
+def test_settings_that_come_with_the_package_are_those_of_the_method_that_they_name(file: Path):
+    words = file.read_text().splitlines()[0].split(";")[0].split()
+    assert words == ["#", "palaestra", "train", words[3], "--config", file.stem]
+    (entry,) = entry_points(group="palaestra.baselines", name=words[3])
+    read = read_arguments(entry.load().Args, ["--config", file.stem], "x")
+    read.check()
+    assert read != dataclasses.replace(entry.load().Args(), config=file.stem)
+
+
+def test_a_name_that_is_no_file_of_settings_is_refused_with_the_near_one():
+    with pytest.raises(FileError, match=r"no file 'qmix_5m_vs_6', did you mean 'qmix_5m_vs_6m'\? .*mappo_5m_vs_6m"):
+        read_arguments(vdn.Args, ["--config", "qmix_5m_vs_6"], "palaestra train vdn")
 
 
 # -- trackers and the picture ------------------------------------------------------------------------------------------

@@ -62,7 +62,8 @@ class RunArgs:
         evaluations: Number of evaluations during the training; may change when the run is resumed.
         directory: Folder of logs, checkpoints and weights, which has one folder per seed; {env_id} in it stands for the
             id of the environment.
-        config: TOML file of settings, as each run writes into its folder (settings.toml); options given beside it win.
+        config: TOML file of settings, as each run writes into its folder (settings.toml), or the name of one that comes
+            with the package; options given beside it win.
         track: Send the curve to tensorboard (events in the folder of the seed) or to wandb, too.
         resume: Continue from the last checkpoint of this seed; the other settings must be those of before.
         overwrite: Delete the results of an earlier run of this seed.

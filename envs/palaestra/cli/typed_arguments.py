@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import palaestra_assets
 from palaestra.console import near
 from palaestra.core.files import FileError, read_text
 
@@ -25,8 +26,8 @@ def read_arguments(
 
     Args:
         kind: A dataclass or function: its parameters are the options, its docstring describes them. Where a dataclass
-            has a field ``config``, this is a TOML file whose settings count where no word of the line gives them; those
-            in the dataclass's ``NO_SETTINGS`` are for the line alone.
+            has a field ``config``, this names a TOML file (`settings_file`) whose settings count where no word of the
+            line gives them; those in the dataclass's ``NO_SETTINGS`` are for the line alone.
         words: Those of the process if None.
         program: What the usage calls it.
         about: First words of the help; those of the docstring if None.
@@ -75,7 +76,7 @@ def words_of_file(kind: Any, words: Sequence[str]) -> list[str]:
     if not found:
         return []
     made = []
-    for name, value in read_settings(Path(found[-1])).items():
+    for name, value in read_settings(settings_file(found[-1])).items():
         option = name.replace("_", "-")
         field = name.replace("-", "_")
         if field in (CONFIG, *getattr(kind, "NO_SETTINGS", ())):
@@ -92,6 +93,21 @@ def words_of_file(kind: Any, words: Sequence[str]) -> list[str]:
         else:
             made += [f"--{option}", *map(str, value if isinstance(value, list) else [value])]
     return made
+
+
+def settings_file(name: str) -> Path:
+    """The file that is meant: a path, or the name of one of the files that come with the package, without ``.toml``.
+
+    Raises:
+        FileError: There is neither; names those that there are.
+    """
+    path, bundled = Path(name), {file.stem: file for file in palaestra_assets.path("settings").glob("*.toml")}
+    if path.suffix or path.exists():
+        return path
+    if name not in bundled:
+        known = sorted(bundled)
+        raise FileError(f"no file {name!r}{near(name, known)} (give a TOML file, or one of ours: {', '.join(known)})")
+    return bundled[name]
 
 
 def read_settings(path: Path) -> dict[str, Any]:
