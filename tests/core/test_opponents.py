@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import depot, two_team, two_team_homogeneous
+from games import body_game, depot, two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, long_without_the_compiler, random_actions, simulation
 from games.two_team import FIGHTER, IDLER, RUNNER
 
@@ -184,6 +184,17 @@ def test_what_a_player_keeps_outlives_the_match_until_the_lane_is_seeded():
 def test_a_game_of_one_team_without_scripts_has_no_opponents():
     with pytest.raises(ValueError, match="CartPole has one team and no scripts"):
         simulation(cartpole.game(), 1).set_opponent("cart", "random")
+
+
+def test_where_an_engine_moves_the_bodies_the_only_team_can_play_at_random_without_scripts():
+    rules = replace(body_game.game(), script=None, scripts=(), default_opponent="random")
+    sim = simulation(rules, 32, compiled=False)
+    sim.set_opponent(next(iter(rules.teams)), "random")
+    sim.reset(seed=0)
+    sim.step(idle_actions(sim))
+    pushed = sim.team_view(next(iter(rules.teams)), "actions")
+    assert abs(pushed.mean()) < 0.3 < pushed.std() / pushed.max()
+    assert len(np.unique(pushed)) == pushed.size
 
 
 def test_what_is_given_for_a_scripted_team_is_ignored():

@@ -17,7 +17,7 @@ import numpy as np
 
 from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.core.compile.diagnosis import RuleError, explain_exception, is_arithmetic, is_certain, runs_through
-from palaestra.core.compile.linker import HOOKS, hooks_called, hooks_of
+from palaestra.core.compile.linker import HOOKS, hooks_called, hooks_of, scripts_play
 from palaestra.core.contract.rules import Game
 from palaestra.core.run.simulation import Simulation
 
@@ -159,7 +159,7 @@ def _play_once(make_twin: MakeTwin, decides: bool) -> None:
     with hooks_called(shares.around), closing(make_twin(1)) as sim:
         shares.sim = sim
         players = sim.states["assigned_player"][0]
-        if len(sim.game.teams) > 1 or sim.game.scripts:
+        if scripts_play(sim.game):
             players[...] = RANDOM
         played: Counter[tuple[str, int]] = Counter()  # scripts, by role and team
         roles = (role.name for role in sim.game.roles for _ in role.agents)
@@ -191,7 +191,7 @@ def _play(sim: Simulation, decisions: int, end: float) -> None:
         script = game.scripts[lane - 1] if lane < MOST_LANES - 1 else "mix"
         for team in game.teams:
             sim.set_opponent(team, script, lanes=[lane])
-    if len(game.teams) > 1 or game.scripts:
+    if scripts_play(game):
         sim.states["assigned_player"][0] = RANDOM
     sim.reset(seed=0)
     for decision in range(decisions):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from palaestra.core.compile.batch_loop import CALLER, MIX, RUNNING
+from palaestra.core.compile.linker import scripts_play
 from palaestra.core.contract.keywords import check_word
 from palaestra.core.contract.rules import Game
 from palaestra.core.rng import draw_integers
@@ -63,8 +64,11 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
         name, strength = split_strength(game, opponent)
         resolved = resolve(game, team, name)
         number = resolved if isinstance(resolved, int) else CALLER
-        if number != CALLER and len(game.teams) == 1 and game.script is None:
-            raise ValueError(f"{game.name} has one team and no scripts: the caller of step plays it")
+        if number != CALLER and not scripts_play(game):
+            raise ValueError(
+                f"{game.name} has one team and no scripts: the caller of step plays it (a game with a script can be "
+                "played at random, too)"
+            )
         if team_or_agent == team:
             self._give(team, None if isinstance(resolved, int) else resolved, which)
         elif not isinstance(resolved, int):
