@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from palaestra.core.contract.pictures import Size, fit
 from palaestra.drawing.colors import PANEL, TEXT, Color
 
 if TYPE_CHECKING:
@@ -22,10 +23,24 @@ if TYPE_CHECKING:
 Point = tuple[float, float]
 """Pixels right and down of the upper left corner."""
 
+LEAST_LETTERS = 1.0
+"""Size of the letters of a picture that is drawn smaller, at least."""
 OVERSAMPLING = 2
 """Shapes are drawn this many times larger in each direction and shrunk."""
 MOST_DASHES = 400
 """Of one line."""
+LENGTHS = {
+    "line": (None, 1),
+    "dashes": (4, 1),
+    "polygon": (None, None),
+    "rectangle": (4, 1),
+    "circle": (3, 2),
+    "arc": (3, 1),
+    "segment": (3, None),
+    "cells": (4, None),
+    "marks": (None, 1),
+}
+"""By kind of shape how many of its numbers are lengths, the first ones (None: all), and which part of its style is."""
 
 
 def import_pillow() -> tuple[Any, Any, Any]:
@@ -42,13 +57,13 @@ def import_pillow() -> tuple[Any, Any, Any]:
 
 
 @functools.cache
-def font(size: int) -> FreeTypeFont:
+def font(size: float) -> FreeTypeFont:
     """The typeface that Pillow carries with it, in pixels."""
     return import_pillow()[2].load_default(size)
 
 
 @functools.lru_cache(maxsize=4096)
-def lettering(words: str, size: int, anchor: str) -> tuple[int, int, Image.Image]:
+def lettering(words: str, size: float, anchor: str) -> tuple[int, int, Image.Image]:
     """Words as a mask, and where its corner is from the anchor. Most of a picture's words are those of the last one."""
     image_module, draw_module, _ = import_pillow()
     left, top, right, bottom = (round(x) for x in font(size).getbbox(words, anchor=anchor))
@@ -71,6 +86,16 @@ class Shape(NamedTuple):
     numbers: tuple[float, ...]
     style: tuple[Any, ...]
 
+    def resized(self, zoom: float) -> Shape:
+        """The shape, ``zoom`` times as large."""
+        kind, numbers, style = self
+        count, place = LENGTHS[kind]
+        count = len(numbers) if count is None else count
+        numbers = (*(zoom * number for number in numbers[:count]), *numbers[count:])
+        if place is not None:
+            style = (*style[:place], zoom * style[place], *style[place + 1 :])
+        return Shape(kind, numbers, style)
+
 
 class Words(NamedTuple):
     """Lettering; see `Canvas.text`."""
@@ -78,8 +103,13 @@ class Words(NamedTuple):
     at: Point
     words: str
     color: Color
-    size: int
+    size: float
     anchor: str
+
+    def resized(self, zoom: float) -> Words:
+        """The words in letters ``zoom`` times as large."""
+        at = zoom * self.at[0], zoom * self.at[1]
+        return self._replace(at=at, size=max(LEAST_LETTERS, zoom * self.size))
 
 
 class Layer:
@@ -95,6 +125,7 @@ class Layer:
         """Freezes shapes and words."""
         self.under, self.shapes, self.words = under, tuple(shapes), tuple(words)
         self._enlarged: dict[tuple, Image.Image] = {}
+        self._resized: dict[float, Layer] = {}
 
     def enlarged(self, size: tuple[int, int], background: Color) -> Image.Image:
         """Its shapes and those below, `OVERSAMPLING` times as large; drawn once. Not to be changed."""
@@ -102,6 +133,14 @@ class Layer:
             image = _empty(size, background) if self.under is None else self.under.enlarged(size, background).copy()
             self._enlarged[size, background] = _painted(image, self.shapes)
         return self._enlarged[size, background]
+
+    def resized(self, zoom: float) -> Layer:
+        """The layer and those below, ``zoom`` times as large; the last one is kept."""
+        if zoom not in self._resized:
+            under = None if self.under is None else self.under.resized(zoom)
+            shapes = [shape.resized(zoom) for shape in self.shapes]
+            self._resized = {zoom: Layer(under, shapes, [words.resized(zoom) for words in self.words])}
+        return self._resized[zoom]
 
     def all_words(self) -> list[Words]:
         """Its words and those below."""
@@ -232,6 +271,25 @@ class Canvas:
         for panel, corner in self.panels:
             image.paste(panel.finish(), corner)
         return image
+
+    def resized(self, zoom: float) -> Canvas:
+        """The panel, drawn ``zoom`` times as large: lines and letters stay sharp."""
+        same = Canvas(max(1, round(zoom * self.width)), max(1, round(zoom * self.height)), self.background)
+        same.layer = None if self.layer is None else self.layer.resized(zoom)
+        same.shapes = [shape.resized(zoom) for shape in self.shapes]
+        same.words = [words.resized(zoom) for words in self.words]
+        same.panels = [(panel.resized(zoom), (round(zoom * x), round(zoom * y))) for panel, (x, y) in self.panels]
+        return same
+
+    def pixels(self, size: Size) -> np.ndarray:
+        """Its pixels as a picture of ``size``, columns and rows, in the middle of its background; uint8 ``[H, W, 3]``.
+
+        See `palaestra.core.contract.pictures.Drawing`.
+        """
+        zoom, corner, _ = fit((self.width, self.height), size)
+        image = import_pillow()[0].new("RGB", size, self.background)
+        image.paste(self.resized(zoom).finish(), corner)
+        return np.array(image)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Its pixels, uint8 ``[H, W, 3]``, for ``np.asarray(canvas)``."""

@@ -60,7 +60,7 @@ class DisplayList:
         """Without pictures."""
         self.styles = list[list[Any]]()
         self.layers = self.pictures = 0
-        self.letters = dict[int, dict[str, int]]()
+        self.letters = dict[float, dict[str, int]]()
         self._numbers = dict[tuple, int]()
         self._layers = dict[Layer, tuple[int, int]]()
         self._of_layers, self._of_pictures = (Streams(bytearray(), bytearray(), bytearray()) for _ in range(2))
