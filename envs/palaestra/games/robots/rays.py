@@ -205,9 +205,12 @@ def _slabs(start: np.ndarray, ways: np.ndarray, halves: np.ndarray) -> tuple[np.
 
 def _roots(start: np.ndarray, ways: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Where rays ``[k, n]`` enter and leave the sphere (k = 3) or the infinite cylinder (k = 2) around the origin."""
-    square = sum((way * way for way in ways[1:]), ways[0] * ways[0])
+    square, half = np.zeros(ways.shape[1]), np.zeros(ways.shape[1])
+    for place, way in zip(start.tolist(), ways, strict=True):
+        square += way * way
+        half += place * way
     np.maximum(square, LEAST, out=square)
-    half = sum((place * way for place, way in zip(start[1:], ways[1:], strict=True)), start[0] * ways[0]) / square
+    half /= square
     inside = half * half - (float(np.sum(start * start)) - radius * radius) / square
     root = np.sqrt(np.maximum(inside, 0.0))
     is_hit = inside >= 0.0
