@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.drawing.canvas import Canvas
+from palaestra.drawing.widgets import length_of
 
 
 def test_a_missing_pillow_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch):
@@ -107,3 +108,14 @@ def test_a_canvas_stands_in_the_middle_of_a_size_of_another_shape():
     np.testing.assert_array_equal(wide[:, 60:220], all_shapes().pixels((160, 120)))
     assert (wide[:, :60] == (10, 20, 30)).all()
     assert (wide[:, 220:] == (10, 20, 30)).all()
+
+
+@pytest.mark.parametrize("size", [10, 11, 12, 13, 14])
+def test_small_letters_are_as_far_apart_as_large_ones(size: int):
+    words = "right answer throttle 12.5"
+    for letter in sorted(set(words)):
+        assert length_of(letter, size) == pytest.approx(length_of(letter, 100 * size) / 100, abs=0.13), letter
+    canvas = Canvas(200, 30, (0, 0, 0))
+    canvas.text((10, 20), words, (255, 255, 255), size)
+    ink = np.flatnonzero(np.asarray(canvas).max(axis=(0, 2)) > 60)
+    assert np.ptp(ink) + 1 == pytest.approx(length_of(words, 100 * size) / 100, abs=2.5)

@@ -27,6 +27,8 @@ LEAST_LETTERS = 1.0
 """Size of the letters of a picture that is drawn smaller, at least."""
 OVERSAMPLING = 2
 """Shapes are drawn this many times larger in each direction and shrunk."""
+LETTER_SAMPLING = 4
+"""Letters are drawn this many times larger and shrunk, so that they are as far apart as the typeface says."""
 MOST_DASHES = 400
 """Of one line."""
 LENGTHS = {
@@ -62,14 +64,26 @@ def font(size: float) -> FreeTypeFont:
     return import_pillow()[2].load_default(size)
 
 
+def large_font(size: float) -> FreeTypeFont:
+    """The typeface in which letters of a size are measured and drawn, `LETTER_SAMPLING` times as large.
+
+    Pillow moves on by whole pixels from letter to letter, which is uneven in small letters.
+    """
+    return font(LETTER_SAMPLING * size)
+
+
 @functools.lru_cache(maxsize=4096)
 def lettering(words: str, size: float, anchor: str) -> tuple[int, int, Image.Image]:
     """Words as a mask, and where its corner is from the anchor. Most of a picture's words are those of the last one."""
     image_module, draw_module, _ = import_pillow()
-    left, top, right, bottom = (round(x) for x in font(size).getbbox(words, anchor=anchor))
-    mask = image_module.new("L", (max(1, right - left), max(1, bottom - top)))
-    draw_module.Draw(mask).text((-left, -top), words, 255, font(size), anchor)
-    return left, top, mask
+    large = large_font(size)
+    box = large.getbbox(words, anchor=anchor)
+    left, top = (math.floor(edge / LETTER_SAMPLING) for edge in box[:2])
+    right, bottom = (math.ceil(edge / LETTER_SAMPLING) for edge in box[2:])
+    area = LETTER_SAMPLING * max(1, right - left), LETTER_SAMPLING * max(1, bottom - top)
+    mask = image_module.new("L", area)
+    draw_module.Draw(mask).text((-LETTER_SAMPLING * left, -LETTER_SAMPLING * top), words, 255, large, anchor)
+    return left, top, mask.reduce(LETTER_SAMPLING)
 
 
 class Shape(NamedTuple):
