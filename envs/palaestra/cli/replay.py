@@ -12,7 +12,7 @@ from typing import Any
 from palaestra import registry
 from palaestra.cli.common import add_json, natural, positive_count, positive_number, print_json
 from palaestra.core.contract import factories
-from palaestra.core.contract.pictures import LEAST, MOST, check_size
+from palaestra.core.contract.pictures import LEAST, MOST, Size, check_size
 from palaestra.replay import Replay, frames, load, to_csv, to_gif, to_html, verify
 from palaestra.replay.export import check_lane
 from palaestra.replay.playback import check_fits
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def picture_size(text: str) -> tuple[int, int]:
+def picture_size(text: str) -> Size | None:
     """An option's columns and rows, such as ``640x480``."""
     width, _, height = text.partition("x")
     try:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from palaestra.core.contract.pictures import Size, fit
 from palaestra.drawing.colors import PANEL, TEXT, Color
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ LEAST_LETTERS = 1.0
 """Size of the letters of a picture that is drawn smaller, at least."""
 OVERSAMPLING = 2
 """Shapes are drawn this many times larger in each direction and shrunk."""
-LETTER_SAMPLING = 4
+LETTER_SAMPLING = 8
 """Letters are drawn this many times larger and shrunk, so that they are as far apart as the typeface says."""
 MOST_DASHES = 400
 """Of one line."""
@@ -295,14 +294,11 @@ class Canvas:
         same.panels = [(panel.resized(zoom), (round(zoom * x), round(zoom * y))) for panel, (x, y) in self.panels]
         return same
 
-    def pixels(self, size: Size) -> np.ndarray:
-        """Its pixels as a picture of ``size``, columns and rows, in the middle of its background; uint8 ``[H, W, 3]``.
-
-        See `palaestra.core.contract.pictures.Drawing`.
-        """
-        zoom, corner, _ = fit((self.width, self.height), size)
+    def pixels(self, size: tuple[int, int]) -> np.ndarray:
+        """Its pixels as a picture of ``size``, columns and rows, in the middle of its background; uint8 ``[H, W, 3]``."""
+        fitted = self.resized(min(size[0] / self.width, size[1] / self.height))
         image = import_pillow()[0].new("RGB", size, self.background)
-        image.paste(self.resized(zoom).finish(), corner)
+        image.paste(fitted.finish(), ((size[0] - fitted.width) // 2, (size[1] - fitted.height) // 2))
         return np.array(image)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

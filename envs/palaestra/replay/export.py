@@ -75,7 +75,7 @@ def to_gif(
     """
     import_pillow()  # before anything is played
     check_lane(replay, lane)
-    size = None if render_size is None else check_size(render_size)
+    size = check_size(render_size)
     if Path(path).suffix.lower() != ".gif":
         raise ValueError(f"{path}: a replay is drawn as an animated GIF: name the file *.gif (to_csv writes a table)")
     if every < 1 or not (speed is None or 0 < speed < float("inf")):

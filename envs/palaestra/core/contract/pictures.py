@@ -25,12 +25,14 @@ class Drawing(Protocol):
         ...
 
 
-def check_size(size: Any) -> Size:
-    """Columns and rows as they are given for ``render_size``.
+def check_size(size: Any) -> Size | None:
+    """Columns and rows as they are given for ``render_size``; None for the size of the game's own.
 
     Raises:
         ValueError: They are no two whole numbers in range; says what to write.
     """
+    if size is None:
+        return None
     given = tuple(size) if isinstance(size, tuple | list | np.ndarray) else ()
     if len(given) != 2 or not all(_is_length(number) for number in given):
         raise ValueError(

@@ -33,6 +33,7 @@ from palaestra.core.run.recorder_protocol import Call, RecorderProtocol
 from palaestra.core.run.snapshot import Snapshot, check_records, check_snapshot
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
+OPTIONS = ("autoreset_mode", "threads", "compiled", "out_of_range", "render_size")
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
 
 
@@ -123,8 +124,7 @@ class Simulation(Arrays, Closes, ABC):
             raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
         if out_of_range not in ("clip", "raise"):
             raise ValueError(f'out_of_range must be "clip" or "raise", got {out_of_range!r}')
-        self.threads, self.out_of_range = threads, out_of_range
-        self.render_size = None if render_size is None else check_size(render_size)
+        self.threads, self.out_of_range, self.render_size = threads, out_of_range, check_size(render_size)
         self.compiled = compiled and not jit_disabled()
         self.autoreset_mode = autoreset_mode
         self.autoreset = MODES[autoreset_mode]
@@ -565,13 +565,7 @@ class Simulation(Arrays, Closes, ABC):
         self.guard.blocked = not self.started
 
     def _copy_options(self) -> dict[str, Any]:
-        return {
-            "autoreset_mode": self.autoreset_mode,
-            "threads": self.threads,
-            "compiled": self.compiled,
-            "out_of_range": self.out_of_range,
-            "render_size": self.render_size,
-        }
+        return {name: getattr(self, name) for name in OPTIONS}
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 
