@@ -295,7 +295,7 @@ class Canvas:
         return same
 
     def pixels(self, size: tuple[int, int]) -> np.ndarray:
-        """Its pixels as a picture of ``size``, columns and rows, in the middle of its background; uint8 ``[H, W, 3]``."""
+        """Its pixels as a picture of ``size``, W columns and H rows, in the middle of it; uint8 ``[H, W, 3]``."""
         fitted = self.resized(min(size[0] / self.width, size[1] / self.height))
         image = import_pillow()[0].new("RGB", size, self.background)
         image.paste(fitted.finish(), ((size[0] - fitted.width) // 2, (size[1] - fitted.height) // 2))
