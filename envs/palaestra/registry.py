@@ -39,7 +39,7 @@ ENTRY_POINTS = "palaestra.families"
 
 copyreg.pickle(Game, recipes.reduced)  # type: ignore[arg-type] (also tells what an object's own method returns)
 
-SIMULATION_KEYWORDS = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "opponents")
+SIMULATION_KEYWORDS = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "render_size", "opponents")
 """Keywords of what plays the rules, which the rules do not take."""
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
@@ -48,6 +48,8 @@ PETTINGZOO_KEYWORDS = ("fixed_agents",)
 FACE_KEYWORDS = (*GYMNASIUM_KEYWORDS, *PETTINGZOO_KEYWORDS, "mask", "mask_keys", "choices", "codec", "render_mode")
 """Keywords of the faces, which neither the rules nor a batch take. ``observation`` is no such one: both take it."""
 _HORIZONS = ("max_episode_steps", "max_cycles")
+_SIDES = {"width": 640, "height": 480}
+"""Gymnasium's keywords of the size of pictures, and what is usual."""
 MOST_WORKERS = 4096
 """Worker processes that anybody can mean."""
 
@@ -222,6 +224,7 @@ def _rules(id: str, keywords: Mapping[str, Any]) -> tuple[Game, Any, dict[str, A
             raise TypeError(f"got an unexpected keyword argument {name!r}: it is for what plays the rules (make_batch)")
         if name not in known:
             _refuse_if_it_names_a_representation(name, parameters[name], game)
+            _refuse_if_it_is_a_side_of_pictures(name, parameters)
             everything = dict.fromkeys([*known, *structural, *SIMULATION_KEYWORDS, "observation", *FACE_KEYWORDS])
             unknown_keyword(name, everything, f"keyword of {id}")
     game, form = game.shown_as(observation)
@@ -257,6 +260,15 @@ def _refuse_if_it_names_a_representation(name: str, value: Any, game: Game) -> N
         raise TypeError(f'got an unexpected keyword argument {name!r}: say observation="{value}" ({about})')
 
 
+def _refuse_if_it_is_a_side_of_pictures(name: str, parameters: Mapping[str, Any]) -> None:
+    """Refuses ``width=640`` and ``height=480``, which some of Gymnasium's environments take."""
+    if name in _SIDES:
+        sides = ", ".join(str(parameters.get(side, usual)) for side, usual in _SIDES.items())
+        raise TypeError(
+            f"got an unexpected keyword argument {name!r}: pictures have one keyword, render_size=({sides})"
+        )
+
+
 def _keywords_of(factory: Callable[..., Game]) -> list[str]:
     """Names of the keywords that a factory can be given."""
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -287,8 +299,9 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Simulation:
         num_envs: Number of lanes.
         **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
             (processes), ``compiled`` (False runs the rules as plain Python), ``out_of_range`` (``"clip"`` or
-            ``"raise"`` for finite real numbers beyond their bounds), ``opponents`` (``{team: player}``),
-            ``observation`` (one of the game's representations), the game's structural keywords and its parameters.
+            ``"raise"`` for finite real numbers beyond their bounds), ``render_size`` (columns and rows of pictures),
+            ``opponents`` (``{team: player}``), ``observation`` (one of the game's representations), the game's
+            structural keywords and its parameters.
 
     Returns:
         The simulation; call ``reset(seed=...)`` first.

@@ -407,7 +407,8 @@ def test_a_lane_that_the_replay_lacks_is_one_line(match: Path, tmp_path: Path, r
 
 def test_replay_exports(match: Path, tmp_path: Path, run):
     pytest.importorskip("PIL")
-    printed = run("replay", match, "--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv", "--every", 10)
+    how = ("--every", 10, "--render-size", "300x200")
+    printed = run("replay", match, "--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv", *how)
     assert printed.code == 0
     assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF89a")
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 22

@@ -99,6 +99,8 @@ def test_eval_refuses_in_one_line(words: tuple, error: str, run, refused):
         (("play", MELEE, "--fps", "0"), "--fps: must be greater than 0, got '0'"),
         (("play", MELEE, "--seed", str(2**64)), "--seed: seed must be an integer from 0 to 2**64 - 1"),
         (("replay", "match.npz", "--speed", "nan"), "--speed: must be a finite number, got 'nan'"),
+        (("replay", "match.npz", "--render-size", "640"), "'640' is no size: write WIDTHxHEIGHT, each from 64 to 2048"),
+        (("replay", "match.npz", "--render-size", "640x9000"), "'640x9000' is no size"),
         (("replay", "match.npz", "--speed", "-1"), "--speed: must be greater than 0, got '-1'"),
         (("replay", "match.npz", "--every", "0"), "--every: must be"),
         (("replay", "match.npz", "--lane", "-1"), "--lane: must be"),

@@ -140,6 +140,16 @@ def test_the_picture_has_the_legend_below_it():
     assert (session.frame()[bare.shape[0] :] != whole[bare.shape[0] :]).any(), "the key that is held is marked"
 
 
+def test_a_click_means_the_same_on_a_picture_of_another_size():
+    session = started(DEPOT, "red_0", "red_1", wait=False, opponent="random", render_size=(4 * 200, 128))
+    height, width, _ = np.asarray(session.sim.draw(0)).shape
+    zoom = min(800 / width, 128 / height)
+    left, top = (800 - round(zoom * width)) // 2, (128 - round(zoom * height)) // 2
+    assert session.click(int(left + zoom * (8 * 11 + 3.5)), top), "place 11 is next to place 0"
+    assert session.decide([])
+    assert session.sim.states["here"][0, :2].tolist() == [11, 1]
+
+
 def test_a_click_is_the_action_of_the_selected_agent():
     session = started(DEPOT, "red_0", "red_1", wait=False, opponent="random")
     assert session.selected == "red_0"

@@ -127,6 +127,14 @@ def table(*cases: tuple[tuple[str, ...], dict[str, Any], str]) -> Any:
     (ALL, {"threads": 0}, "threads must be"),
     (ALL, {"threads": "2"}, "threads must be .*'2'"),
     (ALL, {"threads": None}, "threads must be .*None"),
+    (ALL, {"render_size": (640, 63)}, r"render_size must be \(width, height\), two integers from 64 .*got \(640, 63\)"),
+    (ALL, {"render_size": (4096, 480)}, "render_size must be .*to 2048 such as"),
+    (ALL, {"render_size": (640.0, 480)}, "render_size must be"),
+    (ALL, {"render_size": (640, True)}, "render_size must be"),
+    (ALL, {"render_size": 640}, "render_size must be .*got 640"),
+    (ALL, {"render_size": "640x480"}, "render_size must be"),
+    (ALL, {"width": 320, "height": 240}, r"'width': pictures have one keyword, render_size=\(320, 240\)"),
+    (ALL, {"height": 200}, r"'height': pictures have one keyword, render_size=\(640, 200\)"),
     (ALL, {"out_of_range": "wrap"}, "out_of_range must be"),
     (ALL, {"out_of_range": ""}, "out_of_range must be"),
     (("vector", "batch", "rows"), {"num_envs": 0}, "num_envs must be"),
@@ -312,3 +320,12 @@ def test_a_lane_or_a_team_that_is_not_there_is_named_with_those_that_are():
     for ask in (sim.team_rewards, sim.open_slots, lambda team: sim.team_view(team, "observations")):
         with pytest.raises(ValueError, match="team must be one of 'red', 'blue', got 'green'"):
             ask("green")
+
+
+@pytest.mark.parametrize("face", ALL)
+def test_render_size_is_the_size_of_the_pictures_of_each_face(face: str):
+    words = {} if face == "batch" else {"render_mode": "rgb_array"}
+    made = make(face, render_size=(200, 120), **words)
+    made.reset(seed=1)
+    shown = made.render()
+    assert {picture.shape for picture in (shown if isinstance(shown, tuple) else [shown])} == {(120, 200, 3)}

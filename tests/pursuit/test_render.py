@@ -15,7 +15,15 @@ from palaestra.core.compile.linker import record_view
 from palaestra.drawing.colors import PANEL, SIGNAL, TEAMS, TEXT, blend
 from palaestra.game import Game, Parameter
 from palaestra.games.pursuit import graph_pursuit
-from palaestra.games.pursuit.graph_background import FOOTER, HEADER, MARGIN, WIDTH, GraphBackground, background_of
+from palaestra.games.pursuit.graph_background import (
+    FOOTER,
+    HEADER,
+    MARGIN,
+    PADDING,
+    WIDTH,
+    GraphBackground,
+    background_of,
+)
 from palaestra.games.pursuit.graph_ground import ground_of
 from palaestra.games.pursuit.graph_render import click, draw, seats, write
 from palaestra.games.pursuit.graphs import Graph, read
@@ -314,6 +322,34 @@ def test_components_stand_side_by_side():
         for other in parts[:k]:
             apart = np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0))
             assert apart.max() > 0.5
+
+
+@pytest.mark.parametrize(
+    "graph", ["scale_free:200x2", "tree:2x6", "grid:8x8", "grid:3x14", "petersen", "regular:30x3", "cycle:12"]
+)
+def test_a_graph_fills_its_frame(graph: str):
+    game, s = match(graph=graph, nodes=(0, 3, 1))
+    found = background(game, s)
+    frame = np.array([WIDTH - 2 * MARGIN, found.height - HEADER - FOOTER]) - 2 * PADDING
+    assert (np.ptp(found.points, axis=0) >= 0.9 * frame).all()
+    assert (found.points.min(axis=0) >= (MARGIN + PADDING - 0.5, HEADER + PADDING - 0.5)).all()
+    assert (found.points.max(axis=0) <= np.array([WIDTH - MARGIN, found.height - FOOTER]) - PADDING + 0.5).all()
+
+
+def test_a_path_stays_a_line():
+    game, s = match(graph=Graph("path", 5, np.array([[0, 1], [1, 2], [2, 3], [3, 4]])), nodes=(0, 3, 4))
+    across, upright = np.ptp(background(game, s).points, axis=0)
+    assert across > 0.9 * (WIDTH - 2 * MARGIN - 2 * PADDING)
+    assert upright < 0.05 * across
+
+
+def test_the_crowd_in_the_middle_of_a_large_graph_is_spread():
+    game, s = match(graph="scale_free:200x2", nodes=(0, 3, 1))
+    plain = places_of(game.world, 0)
+    ways = np.linalg.norm(plain - plain.mean(axis=0), axis=1) / np.ptp(plain, axis=0).max()
+    points = background(game, s).points
+    spread = np.linalg.norm(points - points.mean(axis=0), axis=1) / np.ptp(points, axis=0).max()
+    assert np.quantile(spread, 0.3) > 1.05 * np.quantile(ways, 0.3)
 
 
 def test_an_edge_that_would_pass_over_a_node_is_bent():

@@ -16,8 +16,9 @@ import pytest
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 
 from palaestra.cli import main
-from palaestra.drawing.canvas import Canvas, font
+from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.display_list import SCALE, DisplayList, varints
+from palaestra.drawing.widgets import length_of
 from palaestra.game import Choice, Field
 from palaestra.registry import make_game
 from palaestra.replay import Replay, ReplayError, agent_tables, frames, record, to_html
@@ -212,7 +213,7 @@ def test_letters_have_the_widths_that_pillow_gives_them():
     canvas.text((0, 20), words, size=13)
     canvas.text((0, 40), "\u0639\u0631\u0628", size=13)
     drawn.add(canvas)
-    assert sum(drawn.letters[13][letter] for letter in words) == font(13).getlength(words)
+    assert sum(drawn.letters[13][letter] for letter in words) == length_of(words, 13)
     assert drawn.letters[13].keys() == set(words)
 
 

@@ -21,6 +21,7 @@ from palaestra import registry
 from palaestra.drawing.board import Board
 from palaestra.drawing.canvas import Canvas
 from palaestra.drawing.colors import LINE, TEAMS, TEXT
+from palaestra.drawing.widgets import length_of
 from palaestra.replay import Recorder, Replay, frames, record, to_html
 from palaestra.replay.page import MatchData, packed, page_of
 
@@ -207,6 +208,32 @@ def test_a_board_of_cells_and_marks_is_what_the_canvas_draws(browser: Chromium, 
         assert difference(browser.picture(number), rendered[number]) <= MOST_DIFFERENCE
         assert tile_difference(browser.picture(number), rendered[number]) <= MOST_TILE_DIFFERENCE
     assert browser.console() == []
+
+
+def uneven(picture: np.ndarray, left: float, pitch: float, letters: int) -> float:
+    """By how many pixels equal letters stand nearer to each other or farther apart than a ``pitch``, at most."""
+    ink = picture.astype(float).max(axis=2).sum(axis=0)
+    columns = np.arange(len(ink)) + 0.5
+    middles = []
+    for k in range(letters):
+        first = left + k * pitch
+        weights = ink * np.clip(np.minimum(columns + 0.5 - first, first + pitch - columns + 0.5), 0.0, 1.0)
+        middles.append((weights * columns).sum() / weights.sum() - k * pitch)
+    return float(np.ptp(middles))
+
+
+@pytest.mark.parametrize("size", [11, 12])
+def test_small_letters_are_evenly_spaced(size: int, browser: Chromium, tag: Replay, tmp_path: Path):
+    canvas, data = Canvas(300, 30, (0, 0, 0)), MatchData(tag, 0)
+    canvas.text((10, 20), 20 * "o", (255, 255, 255), size)
+    sim = next(frames(tag))
+    sim.draw = lambda lane: canvas  # type: ignore[method-assign]
+    data.add(sim)
+    (tmp_path / "words.html").write_text(page_of(data.title, packed(*data.finish())))
+    assert browser.open(tmp_path / "words.html") == ""
+    pitch = length_of("o", size)
+    assert uneven(np.asarray(canvas), 10.0, pitch, 20) < 0.3
+    assert uneven(browser.picture(0), 10.0, pitch, 20) < 0.3
 
 
 def test_pictures_of_an_engine_are_shown(browser: Chromium, tmp_path: Path):

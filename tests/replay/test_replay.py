@@ -500,6 +500,9 @@ def test_a_gif_shows_the_match(tmp_path: Path):
         assert (picture.n_frames, picture.size) == (count, (600, 400))
         assert picture.info["duration"] == 100
     assert count == 5
+    to_gif(replay, tmp_path / "small.gif", every=5, render_size=(300, 100))
+    with image.open(tmp_path / "small.gif") as picture:
+        assert picture.size == (300, 100)
 
 
 @pytest.mark.parametrize(

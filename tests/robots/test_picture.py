@@ -30,7 +30,7 @@ def test_a_picture_is_the_same_in_another_process_and_needs_no_graphics_library(
     sim = make_batch("palaestra/MaAnt-v0", 2)
     sim.reset(seed=3)
     shown = sim.render(1)
-    assert (shown.shape, shown.dtype) == ((240, 320, 3), np.uint8)
+    assert (shown.shape, shown.dtype) == ((480, 640, 3), np.uint8)
     assert shown.tobytes() == sim.render(1).tobytes()
     assert shown.tobytes() != sim.render(0).tobytes()
     digest = hashlib.sha256(shown.tobytes()).hexdigest()
@@ -125,7 +125,7 @@ def test_the_camera_on_a_head_moves_with_the_robot():
     records["robots"]["quaternion"][:, 0] = 1.0, 0.0, 0.0, 0.0
     records["robots"]["quaternion"][2, 0] = 0.0, 0.0, 0.0, 1.0
     sim.load_states(records, np.ones(3, bool))
-    far, near, turned = (picture(sim, lane, "robot_0", kind="depth")[120, 160] for lane in range(3))
+    far, near, turned = (picture(sim, lane, "robot_0", kind="depth")[240, 320] for lane in range(3))
     assert far - near == pytest.approx(0.4, abs=1e-5)  # the wall is across the axis
     assert turned > near + 1.0
 
@@ -135,6 +135,18 @@ def test_a_picture_without_words_is_that_of_render():
     assert picture(sim).tobytes() == sim.render(0).tobytes()
     assert picture(sim, 2).tobytes() == picture(sim, -1).tobytes() == sim.render(2).tobytes()
     assert picture(sim, camera="robot_1", size=(80, 60)).tobytes() != picture(sim, size=(80, 60)).tobytes()
+
+
+def test_a_picture_of_another_size_shows_the_same_from_the_same_camera():
+    sim = walking()
+    whole = sim.render(1).astype(float)
+    drawn = sim.draw(1)
+    sim.render_size = (320, 240)
+    half = sim.render(1)
+    assert half.tobytes() == picture(sim, 1, size=(320, 240)).tobytes()
+    assert np.abs(whole.reshape(240, 2, 320, 2, 3).mean(axis=(1, 3)) - half).mean() < 4.0
+    sim.states["robots"]["position_m"] += 1.0
+    assert np.asarray(drawn).tobytes() == whole.astype(np.uint8).tobytes(), "a drawing is of the match as it was"
 
 
 def test_robots_of_gymnasium_are_seen_from_beside_and_by_their_own_camera():

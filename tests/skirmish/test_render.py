@@ -19,7 +19,7 @@ from palaestra.game import Game
 from palaestra.games.skirmish import battle, games, maps, render, ruleset
 from palaestra.games.skirmish.battle_records import NEVER
 from palaestra.games.skirmish.combat import NOBODY
-from palaestra.games.skirmish.ground import HEADER, MARGIN, WIDTH
+from palaestra.games.skirmish.ground import FOOTER, HEADER, MARGIN, WIDTH, view_of
 from palaestra.games.skirmish.orders import EAST, NORTH, SOUTH, STOP, WEST
 from palaestra.games.skirmish.render import HEAL, click, radius_of, view_of_match, write
 from palaestra.games.skirmish.unit_icons import describe, initial
@@ -122,6 +122,48 @@ def test_the_picture_shows_the_ground_and_leaves_out_walls_around_it():
     assert band.shape[0] < 0.7 * open_map.shape[0]
 
 
+def covered(game: Game, s: Any) -> float:
+    """The larger share of the frame's width and height that the bodies of the living cover, all of them in it."""
+    slots, box = render.living(game.world, s), view_of_match(game.world, s).box
+    radii = game.world.units["separation_radius"][s.kind[slots]][:, None]
+    low, high = (s.position[slots] - radii).min(axis=0), (s.position[slots] + radii).max(axis=0)
+    assert (low >= box[:2]).all()
+    assert (high <= box[2:]).all()
+    return float(((high - low) / (box[2] - box[0], box[3] - box[1])).max())
+
+
+@pytest.mark.parametrize("name", ["3m", "8m", "2s3z", "MMM2", "27m_vs_30m", "corridor"])
+def test_the_camera_fits_the_fight(name: str):
+    game, s = start(name)
+    here = render.living(game.world, s)
+    began, middle = s.position[here].copy(), s.position[here].mean(axis=0)
+    for nearer in (1.0, 0.8, 0.7, 0.6, 0.5):
+        s.position[here] = middle + nearer * (began - middle)
+        assert covered(game, s) >= 0.5, nearer
+
+
+def test_the_camera_stands_still_while_units_move_a_little():
+    game, s = start("27m_vs_30m")
+    here, rng = render.living(game.world, s), np.random.default_rng(5)
+    began, views = s.position[here].copy(), []
+    for _ in range(50):
+        s.position[here] = began + rng.uniform(-0.2, 0.2, began.shape)
+        views.append(view_of_match(game.world, s))
+    assert len(set(views)) <= 3
+
+
+def test_nothing_of_a_battle_is_drawn_beside_its_ground(tmp_path: Path):
+    sim = fight(tmp_path, [("marine", 14, 10), ("marine", 3, 3)], [("marine", 17, 10)])
+    beside = sim.render().copy()
+    sim.states[0]["alive"][1] = 0  # a cross, far outside of the part of the map that is shown now
+    sim.states[0]["hit_points"][1] = 0.0
+    x, y = at(sim, 1)
+    after = sim.render()
+    assert not (MARGIN <= x < WIDTH - MARGIN and HEADER <= y < after.shape[0] - FOOTER)
+    assert (after[:, :MARGIN] == beside[:, :MARGIN]).all()
+    assert (after[:, WIDTH - MARGIN :] == beside[:, WIDTH - MARGIN :]).all()
+
+
 def test_higher_ground_is_lighter_and_a_slope_darker(tmp_path: Path):
     sim = fight(tmp_path, [("marine", 0.5, 0.5)], [("marine", 7.5, 0.5)], ("..^^88..",) * 4)
     picture, view = sim.render(), view_of_match(sim.game.world, record(sim))
@@ -191,10 +233,10 @@ def test_who_exploded_leaves_the_circle_that_it_hit(tmp_path: Path):
 
 def test_a_cross_stands_where_a_unit_has_fallen_and_none_for_one_that_never_came(tmp_path: Path):
     sim = fight(tmp_path, [("marine", 5, 10), ("marine", 15, 10)], [("marine", 25, 10)])
-    spot = at(sim, 0)
-    sim.states[0]["alive"][0] = 0
+    spot = at(sim, 1)
+    sim.states[0]["alive"][1] = 0
     cross = color_at(sim.render(), spot)
-    put(sim, 0, arrives=NEVER)
+    put(sim, 1, arrives=NEVER)
     ground = color_at(sim.render(), spot)
     assert cross[0] > ground[0] + 30
 
@@ -220,9 +262,9 @@ def test_a_prize_is_drawn_and_written_and_is_no_unit(tmp_path: Path):
 def test_a_prize_that_was_collected_is_nowhere(tmp_path: Path):
     sim = fight(tmp_path, [("marine", 5.5, 10.5)], [("spine_crawler", 25.5, 10.5), ("marine", 15.5, 10.5)])
     world, lying = with_prizes(sim.game.world, "spine_crawler"), draw(sim.game, sim.game.world, record(sim))
-    view = view_of_match(world, record(sim))
     put(sim, 1, position=(-100.0, -100.0))
-    assert view_of_match(world, record(sim)) == view
+    there = np.array([[5.5, 10.5], [15.5, 10.5]])
+    assert view_of_match(world, record(sim)) == view_of(world.terrain, 0, there)
     assert draw(sim.game, world, record(sim)).shape == lying.shape
     assert "*" not in write(sim.game, world, record(sim))
 

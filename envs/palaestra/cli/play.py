@@ -27,6 +27,7 @@ from palaestra.cli.keyboard import RESERVED, REST_KEY, SELECT_KEY, Hands, Key, b
 from palaestra.cli.talk import talk
 from palaestra.console import find_id, near, print_table
 from palaestra.core.compile.linker import record_view
+from palaestra.core.contract.pictures import fit
 from palaestra.core.faces.agent_io import NO_CODEC, AgentIO, speaks_text
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.simulation import Simulation
@@ -247,6 +248,10 @@ class Session:
         if self._click is None or self.over or self.paused or not (0 <= x < width and 0 <= y < height):
             return False
         slot = self._agent_ios[self.selected].slots[0]
+        if self.sim.render_size is not None:
+            own_height, own_width, _ = np.asarray(self.sim.draw(0)).shape
+            zoom, (left, top), _ = fit((own_width, own_height), self.sim.render_size)
+            x, y = int((x - left) / zoom), int((y - top) / zoom)
         action = self._click(self.sim.game, self.sim.game.world, record_view(self.sim.states)[0], slot, x, y)
         if action is None or (isinstance(action, str) and action not in self.agents):
             return False

@@ -12,6 +12,7 @@ from typing import Any
 from palaestra import registry
 from palaestra.cli.common import add_json, natural, positive_count, positive_number, print_json
 from palaestra.core.contract import factories
+from palaestra.core.contract.pictures import LEAST, MOST, Size, check_size
 from palaestra.replay import Replay, frames, load, to_csv, to_gif, to_html, verify
 from palaestra.replay.export import check_lane
 from palaestra.replay.playback import check_fits
@@ -42,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="simulated seconds a second in the GIF (default 1; more in slow games and long matches)",
     )
     parser.add_argument(
+        "--render-size",
+        metavar="WxH",
+        type=picture_size,
+        help="columns and rows of the pictures in the GIF, such as 640x480 (default: the game's own)",
+    )
+    parser.add_argument(
         "--import",
         dest="modules",
         metavar="MODULE",
@@ -55,6 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let its keywords open files of yours and run code, if you trust its author",
     )
     add_json(parser)
+
+
+def picture_size(text: str) -> Size | None:
+    """An option's columns and rows, such as ``640x480``."""
+    width, _, height = text.partition("x")
+    try:
+        return check_size((natural(width), natural(height)))
+    except (ValueError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no size: write WIDTHxHEIGHT, each from {LEAST} to {MOST}, such as 640x480"
+        ) from None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,7 +97,8 @@ def run(args: argparse.Namespace) -> int:
         }
         lines.append(str(result))
     if args.gif:
-        reported["pictures"] = to_gif(replay, args.gif, lane=args.lane, every=args.every, speed=args.speed)
+        how = {"lane": args.lane, "every": args.every, "speed": args.speed, "render_size": args.render_size}
+        reported["pictures"] = to_gif(replay, args.gif, **how)
         lines.append(f"{args.gif}: {reported['pictures']} pictures drawn, equal ones in a row stored as one")
     if args.html:
         reported["html_bytes"] = to_html(replay, args.html, lane=args.lane)

@@ -22,10 +22,26 @@ if TYPE_CHECKING:
 Point = tuple[float, float]
 """Pixels right and down of the upper left corner."""
 
+LEAST_LETTERS = 1.0
+"""Size of the letters of a picture that is drawn smaller, at least."""
 OVERSAMPLING = 2
 """Shapes are drawn this many times larger in each direction and shrunk."""
+LETTER_SAMPLING = 8
+"""Letters are drawn this many times larger and shrunk, so that they are as far apart as the typeface says."""
 MOST_DASHES = 400
 """Of one line."""
+LENGTHS = {
+    "line": (None, 1),
+    "dashes": (4, 1),
+    "polygon": (None, None),
+    "rectangle": (4, 1),
+    "circle": (3, 2),
+    "arc": (3, 1),
+    "segment": (3, None),
+    "cells": (4, None),
+    "marks": (None, 1),
+}
+"""By kind of shape how many of its numbers are lengths, the first ones (None: all), and which part of its style is."""
 
 
 def import_pillow() -> tuple[Any, Any, Any]:
@@ -42,19 +58,31 @@ def import_pillow() -> tuple[Any, Any, Any]:
 
 
 @functools.cache
-def font(size: int) -> FreeTypeFont:
+def font(size: float) -> FreeTypeFont:
     """The typeface that Pillow carries with it, in pixels."""
     return import_pillow()[2].load_default(size)
 
 
+def large_font(size: float) -> FreeTypeFont:
+    """The typeface in which letters of a size are measured and drawn, `LETTER_SAMPLING` times as large.
+
+    Pillow moves on by whole pixels from letter to letter, which is uneven in small letters.
+    """
+    return font(LETTER_SAMPLING * size)
+
+
 @functools.lru_cache(maxsize=4096)
-def lettering(words: str, size: int, anchor: str) -> tuple[int, int, Image.Image]:
+def lettering(words: str, size: float, anchor: str) -> tuple[int, int, Image.Image]:
     """Words as a mask, and where its corner is from the anchor. Most of a picture's words are those of the last one."""
     image_module, draw_module, _ = import_pillow()
-    left, top, right, bottom = (round(x) for x in font(size).getbbox(words, anchor=anchor))
-    mask = image_module.new("L", (max(1, right - left), max(1, bottom - top)))
-    draw_module.Draw(mask).text((-left, -top), words, 255, font(size), anchor)
-    return left, top, mask
+    large = large_font(size)
+    box = large.getbbox(words, anchor=anchor)
+    left, top = (math.floor(edge / LETTER_SAMPLING) for edge in box[:2])
+    right, bottom = (math.ceil(edge / LETTER_SAMPLING) for edge in box[2:])
+    area = LETTER_SAMPLING * max(1, right - left), LETTER_SAMPLING * max(1, bottom - top)
+    mask = image_module.new("L", area)
+    draw_module.Draw(mask).text((-LETTER_SAMPLING * left, -LETTER_SAMPLING * top), words, 255, large, anchor)
+    return left, top, mask.reduce(LETTER_SAMPLING)
 
 
 class Shape(NamedTuple):
@@ -71,6 +99,16 @@ class Shape(NamedTuple):
     numbers: tuple[float, ...]
     style: tuple[Any, ...]
 
+    def resized(self, zoom: float) -> Shape:
+        """The shape, ``zoom`` times as large."""
+        kind, numbers, style = self
+        count, place = LENGTHS[kind]
+        count = len(numbers) if count is None else count
+        numbers = (*(zoom * number for number in numbers[:count]), *numbers[count:])
+        if place is not None:
+            style = (*style[:place], zoom * style[place], *style[place + 1 :])
+        return Shape(kind, numbers, style)
+
 
 class Words(NamedTuple):
     """Lettering; see `Canvas.text`."""
@@ -78,8 +116,13 @@ class Words(NamedTuple):
     at: Point
     words: str
     color: Color
-    size: int
+    size: float
     anchor: str
+
+    def resized(self, zoom: float) -> Words:
+        """The words in letters ``zoom`` times as large."""
+        at = zoom * self.at[0], zoom * self.at[1]
+        return self._replace(at=at, size=max(LEAST_LETTERS, zoom * self.size))
 
 
 class Layer:
@@ -95,6 +138,7 @@ class Layer:
         """Freezes shapes and words."""
         self.under, self.shapes, self.words = under, tuple(shapes), tuple(words)
         self._enlarged: dict[tuple, Image.Image] = {}
+        self._resized: dict[float, Layer] = {}
 
     def enlarged(self, size: tuple[int, int], background: Color) -> Image.Image:
         """Its shapes and those below, `OVERSAMPLING` times as large; drawn once. Not to be changed."""
@@ -102,6 +146,14 @@ class Layer:
             image = _empty(size, background) if self.under is None else self.under.enlarged(size, background).copy()
             self._enlarged[size, background] = _painted(image, self.shapes)
         return self._enlarged[size, background]
+
+    def resized(self, zoom: float) -> Layer:
+        """The layer and those below, ``zoom`` times as large; the last one is kept."""
+        if zoom not in self._resized:
+            under = None if self.under is None else self.under.resized(zoom)
+            shapes = [shape.resized(zoom) for shape in self.shapes]
+            self._resized = {zoom: Layer(under, shapes, [words.resized(zoom) for words in self.words])}
+        return self._resized[zoom]
 
     def all_words(self) -> list[Words]:
         """Its words and those below."""
@@ -232,6 +284,22 @@ class Canvas:
         for panel, corner in self.panels:
             image.paste(panel.finish(), corner)
         return image
+
+    def resized(self, zoom: float) -> Canvas:
+        """The panel, drawn ``zoom`` times as large: lines and letters stay sharp."""
+        same = Canvas(max(1, round(zoom * self.width)), max(1, round(zoom * self.height)), self.background)
+        same.layer = None if self.layer is None else self.layer.resized(zoom)
+        same.shapes = [shape.resized(zoom) for shape in self.shapes]
+        same.words = [words.resized(zoom) for words in self.words]
+        same.panels = [(panel.resized(zoom), (round(zoom * x), round(zoom * y))) for panel, (x, y) in self.panels]
+        return same
+
+    def pixels(self, size: tuple[int, int]) -> np.ndarray:
+        """Its pixels as a picture of ``size``, W columns and H rows, in the middle of it; uint8 ``[H, W, 3]``."""
+        fitted = self.resized(min(size[0] / self.width, size[1] / self.height))
+        image = import_pillow()[0].new("RGB", size, self.background)
+        image.paste(fitted.finish(), ((size[0] - fitted.width) // 2, (size[1] - fitted.height) // 2))
+        return np.array(image)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Its pixels, uint8 ``[H, W, 3]``, for ``np.asarray(canvas)``."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palaestra.drawing.canvas import Canvas, Layer, Point, Shape, Words, font
+from palaestra.drawing.canvas import LETTER_SAMPLING, Canvas, Layer, Point, Shape, Words, large_font
 
 SCALE = 3
 """Numbers of operations that make a pixel, or a degree."""
@@ -60,7 +60,7 @@ class DisplayList:
         """Without pictures."""
         self.styles = list[list[Any]]()
         self.layers = self.pictures = 0
-        self.letters = dict[int, dict[str, int]]()
+        self.letters = dict[float, dict[str, float]]()
         self._numbers = dict[tuple, int]()
         self._layers = dict[Layer, tuple[int, int]]()
         self._of_layers, self._of_pictures = (Streams(bytearray(), bytearray(), bytearray()) for _ in range(2))
@@ -122,7 +122,7 @@ class DisplayList:
         (x, y), text, color, size, anchor = words
         widths = self.letters.setdefault(size, {})
         for letter in sorted(PLAIN.intersection(text).difference(widths)):
-            widths[letter] = round(font(size).getlength(letter))
+            widths[letter] = large_font(size).getlength(letter) / LETTER_SAMPLING
         right, down = _left_end(text, size, anchor)
         start = round(x) + right, round(y) + down
         return self._operation(start, "text", text, color, size, "left")
@@ -145,10 +145,10 @@ def _down_from(layer: Layer | None) -> Iterator[Layer]:
 
 
 @lru_cache(maxsize=4096)
-def _left_end(text: str, size: int, anchor: str) -> Point:
+def _left_end(text: str, size: float, anchor: str) -> Point:
     """Where the left end of the base line is from the anchor, as Pillow places words."""
-    placed, plain = (font(size).getbbox(text, anchor=a) for a in (anchor, "ls"))
-    return round(placed[0]) - round(plain[0]), round(placed[1]) - round(plain[1])
+    placed, plain = (large_font(size).getbbox(text, anchor=a) for a in (anchor, "ls"))
+    return (placed[0] - plain[0]) / LETTER_SAMPLING, (placed[1] - plain[1]) / LETTER_SAMPLING
 
 
 def _write(out: Streams, operations: Sequence[Operation], before: Sequence[Operation]) -> None:

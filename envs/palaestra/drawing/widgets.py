@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from palaestra.drawing.canvas import Canvas, Point, font
+from palaestra.drawing.canvas import LETTER_SAMPLING, Canvas, Point, large_font
 from palaestra.drawing.colors import LINE, MUTED, PANEL, TEXT, Color
 
 Area = tuple[float, float, float, float]
@@ -24,7 +24,7 @@ PADDING, HEADING = 16, 26
 @functools.lru_cache(maxsize=16384)
 def length_of(words: str, size: int) -> float:
     """Length of letters in pixels."""
-    return font(size).getlength(words)
+    return large_font(size).getlength(words) / LETTER_SAMPLING
 
 
 def fit(words: str, size: int, width: float) -> str:

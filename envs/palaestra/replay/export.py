@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.pictures import Size, check_size
 from palaestra.core.files import open_atomically
 from palaestra.drawing.canvas import Canvas, import_pillow
 from palaestra.drawing.colors import BACKGROUND, SIGNAL
@@ -44,7 +45,15 @@ def gif_speed(decisions: int, decisions_per_s: float) -> int:
     return max(1, hurried, math.ceil(match_s / LONGEST_S))
 
 
-def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, speed: float | None = None) -> int:
+def to_gif(
+    replay: Replay,
+    path: str | Path,
+    *,
+    lane: int = 0,
+    every: int = 1,
+    speed: float | None = None,
+    render_size: Size | None = None,
+) -> int:
     """Draws one lane as an animated GIF, to the end of its last match; an old file stays until the new one is whole.
 
     Args:
@@ -52,7 +61,8 @@ def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, s
         path: File to write, ``*.gif``.
         lane: Which match.
         every: Decisions from one picture to the next; more where viewers are too slow for that.
-        speed: Simulated seconds a second, by default those of `gif_speed`. Another one than 1 stands in the picture.
+        speed: Simulated seconds a second, by default those of `gif_speed`. Another one than 1 stands below the picture.
+        render_size: Columns and rows of the pictures; None for the size of the game's own.
 
     Returns:
         Number of pictures that were drawn; in the file those in a row that are equal are one that lasts longer.
@@ -65,12 +75,14 @@ def to_gif(replay: Replay, path: str | Path, *, lane: int = 0, every: int = 1, s
     """
     import_pillow()  # before anything is played
     check_lane(replay, lane)
+    size = check_size(render_size)
     if Path(path).suffix.lower() != ".gif":
         raise ValueError(f"{path}: a replay is drawn as an animated GIF: name the file *.gif (to_csv writes a table)")
     if every < 1 or not (speed is None or 0 < speed < float("inf")):
         raise ValueError(f"every must be at least 1 and speed a number above 0, got {every} and {speed}")
     played, last = frames(replay), _last_operation(replay, lane)
     sim = next(played)
+    sim.render_size = size
     fps = sim.game.render_fps
     speed = gif_speed(int((replay.operations[: last + 1] == STEP).sum()), fps) if speed is None else speed
     step_ms = 1000.0 / fps / speed

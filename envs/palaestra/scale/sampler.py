@@ -61,6 +61,7 @@ FIXED = {
     "autoreset_mode": 'it is "next_step"',
     "compiled": "rules are compiled",
     "out_of_range": 'it is "clip"',
+    "render_size": "an actor draws no pictures",
     "threads": "an actor has one processor, actors= says how many there are",
     "workers": "an actor has one processor, actors= says how many there are",
 }

@@ -112,7 +112,8 @@ class Game:
             ``"per-platform"`` (powers, trigonometry, engines).
         default_opponent: Script that plays the teams a Gymnasium user does not.
         render: ``"module:function"``: ``draw(game, world, s)`` of one match: its picture, uint8 ``[H, W, 3]``, or an
-            object that `numpy.asarray` makes that of (`palaestra.drawing.canvas.Canvas`). ``s`` has attributes
+            object that `numpy.asarray` makes that of (`palaestra.drawing.canvas.Canvas`); one that is a
+            `palaestra.core.contract.pictures.Drawing` can be drawn at any ``render_size=``. ``s`` has attributes
             as in every hook (``s.info.winner``). ``game.name`` is there the preset that is played: ``TeamTag-2v2``.
             ``"engine"`` where the engine outside draws. By default the match record as text; None for no picture.
         render_fps: Decisions per second of simulated time.

@@ -20,6 +20,7 @@ from palaestra.core.compile.linker import jit_disabled, record_view
 from palaestra.core.contract.actions import ActionTable, OutOfRange
 from palaestra.core.contract.factories import load
 from palaestra.core.contract.keywords import check_count as check_number
+from palaestra.core.contract.pictures import Size, check_size, pixels_of
 from palaestra.core.contract.rules import Game
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys, lane_seeds
 from palaestra.core.run.arrays import Arrays, ByRole
@@ -32,6 +33,7 @@ from palaestra.core.run.recorder_protocol import Call, RecorderProtocol
 from palaestra.core.run.snapshot import Snapshot, check_records, check_snapshot
 
 AutoresetMode = Literal["next_step", "same_step", "off"]
+OPTIONS = ("autoreset_mode", "threads", "compiled", "out_of_range", "render_size")
 MODES: dict[str, int] = {"next_step": NEXT_STEP, "same_step": SAME_STEP, "off": OFF}
 
 
@@ -74,6 +76,7 @@ class Simulation(Arrays, Closes, ABC):
         guard: Which call is running or was interrupted.
         origin: Id and keywords that `palaestra.make_batch` was given; None for a simulation made by hand.
         title: What pictures call the game: the preset that is played, or the name of the game.
+        render_size: Columns and rows of pictures; None for the size of the game's own.
         recorder: Receives all calls that decide how the matches go on, or None. A copy has none.
     """
 
@@ -89,6 +92,7 @@ class Simulation(Arrays, Closes, ABC):
         threads: int = 1,
         compiled: bool = True,
         out_of_range: OutOfRange = "clip",
+        render_size: Size | None = None,
         parameters: Mapping[str, Any] | None = None,
         opponents: Mapping[str, OpponentSpec] | None = None,
         allocate: Allocate | None = None,
@@ -105,6 +109,7 @@ class Simulation(Arrays, Closes, ABC):
                 tests and for debuggers. ``NUMBA_DISABLE_JIT=1`` says so for the whole process.
             out_of_range: ``"clip"``: finite real numbers beyond their bounds become the nearer bound, in `actions` too;
                 ``"raise"``: they are refused. NaN, infinity and wrong choices are always refused.
+            render_size: Columns and rows of the pictures that `render` gives; None for the size of the game's own.
             parameters: Values of `Game.parameters` for all lanes.
             opponents: Players by name of team or agent; the caller of `step` plays the others.
             allocate: ``allocate(name, shape, dtype)`` gives zeroed memory, shared memory say.
@@ -119,7 +124,7 @@ class Simulation(Arrays, Closes, ABC):
             raise ValueError(f"autoreset_mode must be one of {', '.join(MODES)}, got {autoreset_mode!r}")
         if out_of_range not in ("clip", "raise"):
             raise ValueError(f'out_of_range must be "clip" or "raise", got {out_of_range!r}')
-        self.threads, self.out_of_range = threads, out_of_range
+        self.threads, self.out_of_range, self.render_size = threads, out_of_range, check_size(render_size)
         self.compiled = compiled and not jit_disabled()
         self.autoreset_mode = autoreset_mode
         self.autoreset = MODES[autoreset_mode]
@@ -383,12 +388,12 @@ class Simulation(Arrays, Closes, ABC):
         return self.observations
 
     def render(self, lane: int = 0) -> np.ndarray:
-        """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display.
+        """Picture of one match, uint8 ``[H, W, 3]``, drawn without a display; H and W as `render_size` says.
 
         Raises:
             NotImplementedError, ValueError: The game has no picture; there is no such lane.
         """
-        return np.asarray(self.draw(lane))
+        return pixels_of(self.draw(lane), self.render_size)
 
     def draw(self, lane: int = 0) -> Any:
         """What `Game.render` gives for one match: pixels, or what `numpy.asarray` makes pixels of.
@@ -560,12 +565,7 @@ class Simulation(Arrays, Closes, ABC):
         self.guard.blocked = not self.started
 
     def _copy_options(self) -> dict[str, Any]:
-        return {
-            "autoreset_mode": self.autoreset_mode,
-            "threads": self.threads,
-            "compiled": self.compiled,
-            "out_of_range": self.out_of_range,
-        }
+        return {name: getattr(self, name) for name in OPTIONS}
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 

@@ -18,15 +18,23 @@ WIDTH, MARGIN, HEADER, FOOTER = 720, 14, 58, 34
 """Pixels: of all pictures, at the sides, above and below the graph."""
 LOWEST, HIGHEST = 180, 560
 """Pixels of the part that shows the graph; the most where a match draws one of several graphs."""
-PADDING = 38
+PADDING = 28
 """Pixels around the graph, for agents that are at its border."""
+MOST_STRETCHED = 4.0
+"""A graph that is longer is not stretched further to fill its frame: it would show what is no shape."""
+CROWDED = 60
+"""Nodes from which on those of a computed layout are spread more evenly."""
 STUB = 26.0
 """Pixels of an edge that leaves the picture, at most."""
 LABELLED = 7.5
 """Nodes of at least this radius show their numbers."""
+SMALLEST_NODE = 1.8
+"""Pixels of the smallest nodes' radius."""
 SMALLEST = 7.0
 """Pixels of the smallest agents' radius."""
 CURVE_POINTS = 17
+FULL_COLOR, FAINTEST = 0.1, 0.25
+"""Pixels of edges over those of the picture up to which edges have their full colour; least opacity."""
 MOST_CHECKED = 4_000_000
 """Pairs of an edge and a node that are looked at for edges that pass a node."""
 MOST_CACHED = 8
@@ -102,11 +110,11 @@ def make_background(world: Ground, graph: int) -> GraphBackground:
     room = WIDTH - 2 * (MARGIN + PADDING)
     tall = math.ceil(min(max(room * size[1] / size[0] + 2 * PADDING, LOWEST), HIGHEST))
     tall = HIGHEST if len(world.nodes) > 1 else tall
-    scale = min(room / size[0], (tall - 2 * PADDING) / size[1])
-    middle = 0.5 * (places.min(axis=0) + places.max(axis=0))
-    points = (WIDTH / 2, HEADER + tall / 2) + (places - middle) * (scale, -scale)
+    is_known = bool(np.isfinite(world.places[graph, :nodes]).all())
+    filled = fill(places if is_known or nodes < CROWDED else evened(places), np.array([room, tall - 2 * PADDING]))
+    points = (WIDTH / 2, HEADER + tall / 2) + filled * (1.0, -1.0)
     spacing = spacing_of(points)
-    node_radius = min(max(0.17 * spacing, 1.2), 12.0)
+    node_radius = min(max(0.17 * spacing, SMALLEST_NODE), 12.0)
     bent = {} if len(edges) == 0 else bend(points, edges, spacing, node_radius)
     canvas = Canvas(WIDTH, HEADER + tall + FOOTER, BACKGROUND)
     agent_radius = min(max(0.36 * spacing, SMALLEST), 16.0)
@@ -118,6 +126,24 @@ def make_background(world: Ground, graph: int) -> GraphBackground:
     for node in world.exits[graph][world.exits[graph] != NO_NODE].tolist():
         draw_exit(canvas, background.point(node), exit_radius(background))
     return background
+
+
+def fill(places: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Places around the middle of a rectangle that reach its sides, float64 ``[V, 2]``; ``room`` is its size.
+
+    A graph without breadth, as a path, stays a line.
+    """
+    size = np.ptp(places, axis=0)
+    scale = room / np.maximum(size, 1e-6 * size.max() + 1e-9)
+    scale = np.minimum(scale, MOST_STRETCHED * scale.min())
+    return (places - 0.5 * (places.min(axis=0) + places.max(axis=0))) * scale
+
+
+def evened(places: np.ndarray) -> np.ndarray:
+    """A layout whose nodes stand less crowded: half of each coordinate is the place in the order of the nodes."""
+    order = places.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    size = np.maximum(np.ptp(places, axis=0), 1e-9)
+    return size * (0.5 * (places - places.min(axis=0)) / size + 0.5 * order / max(len(places) - 1, 1))
 
 
 def node_color(node_radius: float) -> Color:
@@ -191,7 +217,9 @@ def draw_edges(canvas: Canvas, background: GraphBackground) -> None:
     """All edges, thinner and fainter where there are more of them than room."""
     crowd = len(background.edges) / max(1.0, len(background.points))
     width = 2.0 if background.spacing > 26.0 and crowd < 6.0 else 1.0 if background.spacing > 8.0 else 0.5
-    color = fade(EDGE, min(1.0, max(0.25, 2.5 / crowd, background.spacing / 30.0)) if crowd > 2.5 else 1.0)
+    starts, ends = (background.points[background.edges[:, side]] for side in (0, 1))
+    covered = float(np.linalg.norm(ends - starts, axis=1).sum()) / ((WIDTH - 2 * MARGIN) * background.height)
+    color = fade(EDGE, min(1.0, max(FAINTEST, FULL_COLOR / max(covered, 1e-9))))
     for a, b in background.edges.tolist():
         for line in background.lines(a, b):
             canvas.line(line, color, width)

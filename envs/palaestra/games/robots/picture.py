@@ -1,7 +1,7 @@
 """Pictures of robots by casting rays: no window, no graphics library, the same bytes in each run.
 
-A ray for each point finds the first surface (MuJoCo's own geometry); a second one from the lamp says whether the point
-lies in shadow. Floors are chequered. Rays that pass all geoms but floors are not given to MuJoCo: most of them.
+A ray for each point finds the first surface (`palaestra.games.robots.rays`); a second one from the lamp says whether
+the point lies in shadow. Floors are chequered.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 from palaestra.core.contract.keywords import check_count, check_word
 from palaestra.game import Game
 from palaestra.games.robots.engine import camera_axes, import_mujoco
+from palaestra.games.robots.rays import Rays, along, facing, first_bodies, first_surfaces, paint, sorted_rays
 
-WIDTH, HEIGHT, MOST = 320, 240, 4096
+WIDTH, HEIGHT, MOST = 640, 480, 4096
 """Columns, rows; most that either may be."""
 OVERVIEW, BESIDE = "overview", ((0.4, -3.4, 1.1), 0.5, 45.0)
 """The view that each model has: its camera of this name; else from this offset to a point at this height above the
@@ -29,8 +30,10 @@ LAMP_M = np.array([-2.0, -4.0, 8.0])
 """The lamp, from the point that the overview looks at."""
 AMBIENT, SHADE = 0.45, 0.55
 FAR_M = 60.0
-BAND, MARGIN = 16384, 1e-5
-"""Rays that are cast at a time, for bounded memory; what cones are widened by: more than float32 errs."""
+LEAST_SHADOW_M = 1e-3
+"""What is so near to a point throws no shadow on it: the surface of the point itself."""
+BAND = 2**19
+"""Rays that are cast at a time, for bounded memory."""
 Kind = Literal["rgb", "depth", "segmentation"]
 
 
@@ -48,20 +51,6 @@ class View(NamedTuple):
     axes: np.ndarray
     degrees: float
     target: np.ndarray
-
-
-class Hits(NamedTuple):
-    """The first surface on each of ``R`` rays.
-
-    Attributes:
-        geoms: Its geom, int32, -1 where there is none.
-        distances: From the start, float64.
-        normals: float64 ``[R, 3]``.
-    """
-
-    geoms: np.ndarray
-    distances: np.ndarray
-    normals: np.ndarray
 
 
 def picture(
@@ -85,28 +74,46 @@ def picture(
     if not {"model", "arguments", "starts"} <= sim.game.physics_options.keys():
         raise ValueError(f"{sim.game.name} is no game of robots: sim.render(lane) draws it, where it has a picture")
     check_count("lane", lane, -sim.num_envs, sim.num_envs - 1)
-    return _picture(sim.game, sim.states[lane], camera, size, kind)
+    return Pose(sim.game, sim.states[lane]).cast(camera, size, kind)
 
 
-def draw(game: Game, world: Any, s: Any) -> np.ndarray:
-    """Picture of one match from its record, uint8 ``[240, 320, 3]``.
-
-    Raises:
-        ImportError: MuJoCo is missing; the message names the extra that brings it.
-    """
-    return _picture(game, s, OVERVIEW, (WIDTH, HEIGHT), "rgb")
+def draw(game: Game, world: Any, s: Any) -> Pose:
+    """Picture of one match from its record, which can be drawn at any size."""
+    return Pose(game, s)
 
 
-def _picture(game: Game, s: Any, camera: str, size: tuple[int, int], kind: Kind) -> np.ndarray:
-    """`picture` from a match record."""
-    options, mujoco = game.physics_options, import_mujoco()
-    model, data = _scene(options["model"], options["arguments"])
-    for field, body, member, array, first, part in options["starts"]:
-        values = np.asarray(s[field][body][member]).reshape(-1)[slice(*part) if part else slice(None)]
-        getattr(data, array)[first : first + values.size] = values
-    for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_camlight):
-        stage(model, data)
-    return cast(model, data, camera, size, kind)
+class Pose:
+    """Where all bodies of a match are: a `palaestra.core.contract.pictures.Drawing` of `OVERVIEW`."""
+
+    def __init__(self, game: Game, s: Any) -> None:
+        """Copies it from a match record."""
+        self._options = game.physics_options
+        self._values = list[tuple[str, int, np.ndarray]]()
+        for field, body, member, array, first, part in self._options["starts"]:
+            values = np.asarray(s[field][body][member]).reshape(-1)[slice(*part) if part else slice(None)]
+            self._values.append((array, first, values.copy()))
+
+    def cast(self, camera: str, size: tuple[int, int], kind: Kind) -> np.ndarray:
+        """See `picture`."""
+        mujoco = import_mujoco()
+        model, data = _scene(self._options["model"], self._options["arguments"])
+        for array, first, values in self._values:
+            getattr(data, array)[first : first + values.size] = values
+        for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_camlight):
+            stage(model, data)
+        return cast(model, data, camera, size, kind)
+
+    def pixels(self, size: tuple[int, int]) -> np.ndarray:
+        """The picture of ``size``, columns and rows; uint8 ``[H, W, 3]``.
+
+        Raises:
+            ImportError: MuJoCo is missing; the message names the extra that brings it.
+        """
+        return self.cast(OVERVIEW, size, "rgb")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The picture at its usual size, uint8 ``[480, 640, 3]``."""
+        return self.pixels((WIDTH, HEIGHT)).astype(np.uint8 if dtype is None else dtype, copy=False)
 
 
 @functools.lru_cache(maxsize=16)
@@ -126,14 +133,14 @@ def cast(
     view, lamp = _view(model, data, camera), _view(model, data, OVERVIEW).target + LAMP_M
     rows, bands = max(1, BAND // width), []
     for first in range(0, height, rows):
-        rays, cosines = _rays(view, width, height, np.arange(first, min(first + rows, height)))
-        hits = _hits(model, data, view.eye, rays)
+        rays, cosines = _rays(model, data, view, width, height, np.arange(first, min(first + rows, height)))
+        geoms, distances = first_surfaces(model, data, rays)
         if kind == "segmentation":
-            band = hits.geoms
+            band = geoms
         elif kind == "depth":
-            band = np.where(hits.geoms >= 0, hits.distances * cosines, np.inf).astype(np.float32)
+            band = (distances * cosines).astype(np.float32)
         else:
-            band = _colors(model, data, view.eye, rays, hits, lamp)
+            band = _colors(model, data, rays, geoms, distances, lamp)
         bands.append(band.reshape(-1, width, *band.shape[1:]))
     return np.concatenate(bands)
 
@@ -155,95 +162,53 @@ def _view(model: Any, data: Any, camera: str) -> View:
     return View(target + offset, camera_axes(offset).T, degrees, target)
 
 
-def _rays(view: View, width: int, height: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Directions of length 1, row by row, float64 ``[3, R]``; cosines of their angles to the axis, ``[R]``."""
+def _rays(model: Any, data: Any, view: View, width: int, height: int, rows: np.ndarray) -> tuple[Rays, np.ndarray]:
+    """Rays through the pixels of some rows; cosines of their angles to the axis, ``[R]``."""
     half = math.tan(0.5 * math.radians(view.degrees))
     y = half * (1.0 - (2.0 * rows[:, None] + 1.0) / height)
     x = half * width / height * ((2.0 * np.arange(width) + 1.0) / width - 1.0)
     cosines = 1.0 / np.sqrt(1.0 + x * x + y * y)
     right, up, back = view.axes.T[:, :, None, None]
-    return ((right * x + up * y - back) * cosines).reshape(3, -1), cosines.reshape(-1)
+    ways = ((right * x + up * y - back) * cosines).reshape(3, -1)
+    return sorted_rays(model, data, view.eye, ways, view.axes, x, y), cosines.reshape(-1)
 
 
-def _hits(model: Any, data: Any, start: np.ndarray, rays: np.ndarray) -> Hits:
-    """The first surface on each ray ``[3, R]`` from one point."""
-    hits = _floors(model, data, start, rays)
-    near = np.flatnonzero(_are_near(model, data, start, rays))
-    n = len(near)
-    geoms, distances, normals = np.empty(n, np.int32), np.empty(n), np.empty(3 * n)
-    flat = np.ascontiguousarray(rays[:, near].T).reshape(-1)
-    import_mujoco().mj_multiRay(model, data, start, flat, None, True, -1, geoms, distances, normals, n, 2.0 * FAR_M)
-    hits.geoms[near], hits.distances[near], hits.normals[near] = geoms, distances, normals.reshape(n, 3)
-    return hits
-
-
-def _are_near(model: Any, data: Any, start: np.ndarray, rays: np.ndarray) -> np.ndarray:
-    """Which rays pass through the bounding sphere of a geom, and a few more; floors have none."""
-    bounded = model.geom_rbound > 0.0
-    radii, ways = model.geom_rbound[bounded], data.geom_xpos[bounded] - start
-    lengths = np.maximum(np.linalg.norm(ways, axis=1), 1e-9)
-    sines = np.minimum(radii / lengths, 1.0)
-    least = np.where(sines < 1.0, np.sqrt(1.0 - sines * sines) - MARGIN, -2.0)  # all rays from within a sphere
-    cones = np.column_stack([ways / lengths[:, None], -least]).astype(np.float32)
-    extended = np.append(rays, np.ones((1, rays.shape[1])), axis=0).astype(np.float32)
-    return (cones @ extended).max(axis=0, initial=-1.0) > 0.0
-
-
-def _floors(model: Any, data: Any, start: np.ndarray, rays: np.ndarray) -> Hits:
-    """The first plane on each ray ``[3, R]`` from one point; MuJoCo's rule: from its front, within its size."""
-    n = rays.shape[1]
-    hits = Hits(np.full(n, -1, np.int32), np.full(n, -1.0), np.zeros((n, 3)))
-    planes = model.geom_type == int(import_mujoco().mjtGeom.mjGEOM_PLANE)
-    for plane in np.flatnonzero(planes & (_paint(model)[:, 3] > 0.0)):
-        axes = data.geom_xmat[plane].reshape(3, 3).T
-        place, (ahead, left, up) = axes @ (start - data.geom_xpos[plane]), (_along(axis, rays) for axis in axes)
-        distances = -place[2] / np.minimum(up, -1e-15)
-        is_hit = (up < -1e-15) & (distances >= 0.0) & ((hits.geoms < 0) | (distances < hits.distances))
-        for begin, slope, half in zip(place, (ahead, left), model.geom_size[plane], strict=False):
-            is_hit &= (half <= 0.0) | (np.abs(begin + slope * distances) <= half)
-        hits.geoms[is_hit], hits.distances[is_hit], hits.normals[is_hit] = plane, distances[is_hit], axes[2]
-    return hits
-
-
-def _along(axis: np.ndarray, rays: np.ndarray) -> np.ndarray:
-    """Scalar products of an axis and rays ``[3, R]``."""
-    return axis[0] * rays[0] + axis[1] * rays[1] + axis[2] * rays[2]
-
-
-def _colors(model: Any, data: Any, eye: np.ndarray, rays: np.ndarray, hits: Hits, lamp: np.ndarray) -> np.ndarray:
-    """What is seen along rays ``[3, R]``: surfaces in the light of the lamp, fog, the sky; uint8 ``[R, 3]``."""
-    colors = SKY_LOW + (SKY_TOP - SKY_LOW) * np.clip(2.0 * rays[2], 0.0, 1.0).astype(np.float32)[:, None]
-    seen = np.flatnonzero((hits.geoms >= 0) & (hits.distances < FAR_M))
-    distances = hits.distances[seen]
-    points = eye[:, None] + rays[:, seen] * distances
-    lit = _light(model, data, points, hits.normals[seen], lamp)
-    fog = (distances / FAR_M).astype(np.float32)
-    surface = _surface(model, hits.geoms[seen], points)
-    colors[seen] = surface * (lit * (1.0 - fog))[:, None] + SKY_LOW * fog[:, None]
-    return (np.clip(colors, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
-
-
-def _paint(model: Any) -> np.ndarray:
-    """Red, green, blue, opacity of all geoms: of the material where there is one."""
-    colors, has_material = model.geom_rgba.copy(), model.geom_matid >= 0
-    colors[has_material] = model.mat_rgba[model.geom_matid[has_material]]
-    return colors
+def _colors(
+    model: Any, data: Any, rays: Rays, geoms: np.ndarray, distances: np.ndarray, lamp: np.ndarray
+) -> np.ndarray:
+    """What is seen along rays: surfaces in the light of the lamp, fog, the sky; uint8 ``[R, 3]``."""
+    colors = SKY_LOW[:, None] + (SKY_TOP - SKY_LOW)[:, None] * np.clip(2.0 * rays.ways[2], 0.0, 1.0).astype(np.float32)
+    seen = np.flatnonzero(distances < FAR_M)
+    geoms, ways = geoms[seen], distances[seen]
+    points = rays.start[:, None] + rays.ways.take(seen, axis=1) * ways
+    fog = (ways / FAR_M).astype(np.float32)
+    lit = _light(model, data, geoms, points, lamp) * (1.0 - fog)
+    colors[:, seen] = _surface(model, geoms, points) * lit + SKY_LOW[:, None] * fog
+    return np.ascontiguousarray((np.clip(colors, 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8).T)
 
 
 def _surface(model: Any, geoms: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Colour of surfaces at points ``[3, R]`` without light, float32: chequered floors, other geoms by their colour."""
-    colors = _paint(model)[geoms, :3]
-    is_floor = np.flatnonzero(model.geom_type[geoms] == int(import_mujoco().mjtGeom.mjGEOM_PLANE))
-    tiles = np.floor(points[:2, is_floor] / TILE_M).sum(axis=0) % 2.0
-    colors[is_floor] = np.where(tiles[:, None] > 0.0, FLOOR_LIGHT, FLOOR_DARK)
-    return colors
+    """Colour of surfaces at points ``[3, R]`` without light, float32 ``[3, R]``: floors are chequered."""
+    palette = np.concatenate([paint(model)[:, :3], [FLOOR_DARK, FLOOR_LIGHT]]).astype(np.float32)
+    is_floor = (model.geom_type == int(import_mujoco().mjtGeom.mjGEOM_PLANE))[geoms]
+    tiles = np.floor(points[0] / TILE_M) + np.floor(points[1] / TILE_M)
+    number = np.where(is_floor, model.ngeom + (tiles.astype(np.int64) & 1), geoms)
+    return palette.T.take(number, axis=1)
 
 
-def _light(model: Any, data: Any, points: np.ndarray, normals: np.ndarray, lamp: np.ndarray) -> np.ndarray:
-    """Brightness at points ``[3, R]``: less where the surface turns away from the lamp, least in shadow; float32."""
+def _light(model: Any, data: Any, geoms: np.ndarray, points: np.ndarray, lamp: np.ndarray) -> np.ndarray:
+    """Brightness at points ``[3, R]`` of geoms: less where the surface turns away from the lamp, least in shadow.
+
+    Floors throw no shadow. float32.
+    """
     ways = points - lamp[:, None]
-    lengths = np.sqrt(_along(ways, ways))
+    lengths = np.sqrt(along(ways, ways))
     ways /= lengths
-    facing = np.clip(-_along(normals.T, ways), 0.0, 1.0)
-    is_lit = _hits(model, data, lamp, ways).distances > lengths - 1e-3
-    return (AMBIENT + SHADE * facing * is_lit).astype(np.float32)
+    bright = np.clip(facing(model, data, geoms, points, ways), 0.0, 1.0)
+    lit = np.flatnonzero((bright > 0.0) & (ways[2] < 0.0))  # what is above the lamp has no shadow
+    ways, reached = ways.take(lit, axis=1), lengths[lit] - LEAST_SHADOW_M
+    shadows = reached.copy()
+    rays = sorted_rays(model, data, lamp, ways, np.eye(3), -ways[0] / ways[2], -ways[1] / ways[2])
+    first_bodies(model, data, rays, shadows)
+    bright[lit[shadows < reached]] = 0.0
+    return (AMBIENT + SHADE * bright).astype(np.float32)

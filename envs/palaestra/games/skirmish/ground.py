@@ -18,6 +18,14 @@ TALLEST = 560
 """Pixels of the ground, at most."""
 BORDER = 0.75
 """Cells around the ground that are shown too."""
+ROOM = 1.0
+"""Cells around the middle of units that are shown too: their bodies and bars."""
+CLOSEST = 6.0
+"""Cells that a picture is wide, at least."""
+ZOOM_STEP = math.sqrt(2.0)
+"""From one width of the camera to the next: it changes when the units need another one, not with each move."""
+PAN_STEPS = 12
+"""Steps of the camera in its own width."""
 WALL = blend(BACKGROUND, PANEL, 0.6)
 LOW, HIGH = (40, 52, 62), (66, 78, 84)
 """Colours of the lowest ground and of that one cliff higher."""
@@ -85,32 +93,73 @@ def view_of(layers: np.ndarray, layer: int, positions: np.ndarray) -> View:
     Args:
         layers: Terrain of all maps of the game, uint8 ``[maps, rows, columns]``.
         layer: The match's map.
-        positions: Living units, float64 ``[n, 2]``, cells.
+        positions: What has to be seen, float64 ``[n, 2]``, cells; all of the map if there is nothing.
     """
     boxes = [box_of(terrain) for terrain in layers]
     tall = max(round(scale_of(box) * (box[3] - box[1])) for box in boxes)
-    west, south, east, north = box = around(boxes[layer], positions)
-    scale = min((WIDTH - 2 * MARGIN) / (east - west), tall / (north - south))
-    left = 0.5 * WIDTH - 0.5 * scale * (west + east)
-    bottom = HEADER + 0.5 * tall + 0.5 * scale * (south + north)
-    return View(scale, left, bottom, HEADER + tall + FOOTER, box)
+    wide = WIDTH - 2 * MARGIN
+    box = camera_of(around(boxes[layer], positions), wide / tall, positions)
+    scale = wide / (box[2] - box[0])
+    return View(scale, MARGIN - scale * box[0], HEADER + scale * box[3], HEADER + tall + FOOTER, box)
+
+
+def camera_of(whole: Box, shape: float, positions: np.ndarray) -> Box:
+    """The part of a map that shows all that has to be seen, nearly as large as there is room.
+
+    Its width is one of a few, and it moves by whole parts of its width, so that it stands still while units move a
+    little. It depends on nothing but where they are: the same state gives the same picture.
+
+    Args:
+        whole: What may be shown.
+        shape: Width over height of the picture.
+        positions: What has to be seen, float64 ``[n, 2]``, cells.
+    """
+    west, south, east, north = whole
+    width = max(east - west, shape * (north - south))
+    if len(positions):
+        low, high = positions.min(0) - ROOM, positions.max(0) + ROOM
+        needed = max(high[0] - low[0], shape * (high[1] - low[1])) * PAN_STEPS / (PAN_STEPS - 1)
+        steps = math.floor(math.log(width / max(needed, CLOSEST), ZOOM_STEP))
+        width /= ZOOM_STEP ** max(steps, 0)
+    else:
+        low, high = np.array(whole[:2]), np.array(whole[2:])
+    box = list[float]()
+    for length, first, last, least, most in zip(
+        (width, width / shape), low.tolist(), high.tolist(), whole[:2], whole[2:], strict=True
+    ):
+        if length >= most - least:
+            start = 0.5 * (least + most - length)
+        else:
+            step = length / PAN_STEPS
+            start = least + step * round((0.5 * (first + last - length) - least) / step)
+            start = min(max(start, least), most - length)
+        box += [start, start + length]
+    return box[0], box[2], box[1], box[3]
 
 
 def empty_ground(terrain: np.ndarray, view: View) -> Canvas:
-    """A picture of the ground alone, to draw on."""
+    """A panel with the ground alone, to draw on: its corner is at `MARGIN`, `HEADER` of the picture."""
     return _ground(terrain.tobytes(), terrain.shape, view).copy()
+
+
+def on_panel(view: View) -> View:
+    """The view, in pixels of the panel that shows the ground."""
+    return view._replace(left=view.left - MARGIN, bottom=view.bottom - HEADER)
 
 
 @functools.lru_cache(maxsize=32)
 def _ground(terrain_bytes: bytes, shape: tuple[int, int], view: View) -> Canvas:
-    """What does not change in a match; maps are known by what they hold."""
+    """What does not change in a match as long as the camera stands still; maps are known by what they hold."""
     both = np.frombuffer(terrain_bytes, np.uint8).reshape(shape)
     terrain, level = both & (GROUND | CLIFF | AIR), (both >> HEIGHT).astype(np.int8) - 1
-    canvas = Canvas(WIDTH, view.height, BACKGROUND)
+    view = on_panel(view)
     west, south, east, north = view.box
-    (left, top), (right, bottom) = view.place(west, north), view.place(east, south)
-    canvas.rectangle(left, top, right, bottom, WALL, 6)
-    cells = [(int(row), int(column)) for row, column in np.argwhere(terrain & (GROUND | CLIFF))]
+    canvas = Canvas(WIDTH - 2 * MARGIN, view.height - HEADER - FOOTER, WALL)
+    cells = [
+        (int(row), int(column))
+        for row, column in np.argwhere(terrain & (GROUND | CLIFF))
+        if west - 2 < column < east + 1 and south - 2 < row < north + 1
+    ]
     for row, column in cells:
         (x, y), (far_x, far_y) = view.place(column, row + 1), view.place(column + 1, row)
         canvas.rectangle(x, y, far_x + 0.5, far_y + 0.5, _tone(terrain, level, row, column))

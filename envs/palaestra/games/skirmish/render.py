@@ -16,12 +16,12 @@ import numpy as np
 
 from palaestra.core.compile.linker import record_view
 from palaestra.drawing.canvas import Canvas, Point
-from palaestra.drawing.colors import MUTED, SIGNAL, TEAMS, TEXT, Color, blend, fade
+from palaestra.drawing.colors import BACKGROUND, MUTED, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.drawing.widgets import draw_bar, draw_legend, length_of
 from palaestra.game import Choice, Facts, Game
 from palaestra.games.skirmish.battle_records import ARRIVED, RED
 from palaestra.games.skirmish.combat import CIRCLE, NOBODY
-from palaestra.games.skirmish.ground import MARGIN, WIDTH, View, empty_ground, view_of
+from palaestra.games.skirmish.ground import HEADER, MARGIN, WIDTH, View, empty_ground, on_panel, view_of
 from palaestra.games.skirmish.movement import CLIFF, GROUND
 from palaestra.games.skirmish.observe import is_free, is_target, sight_of
 from palaestra.games.skirmish.orders import (
@@ -65,8 +65,10 @@ DIRECTIONS = ("north", "south", "east", "west")
 
 
 def view_of_match(world: Any, s: Any) -> View:
-    """Where everything of a match is in its picture."""
-    return view_of(world.terrain, int(s["map"]), np.asarray(s["position"])[living(world, s)])
+    """Where everything of a match is in its picture, which shows units, prizes and whom units have shot at."""
+    shooting = np.flatnonzero((s["shot_at"] != NOBODY) & (s["team"] >= 0)).tolist()
+    seen = {*living(world, s), *prizes(world, s), *shooting, *s["shot_at"][shooting].tolist()}
+    return view_of(world.terrain, int(s["map"]), np.asarray(s["position"])[sorted(seen)])
 
 
 def living(world: Any, s: Any) -> list[int]:
@@ -107,14 +109,15 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
         W x H pixels; all matches of a game give pictures of one size.
     """
     view, number, here = view_of_match(world, s), int(s["map"]), living(world, s)
-    canvas = empty_ground(world.terrain[number], view)
+    canvas, whole = empty_ground(world.terrain[number], view), Canvas(WIDTH, view.height, BACKGROUND)
+    draw_header(whole, game, world, s)
+    draw_footer(whole, view, game, s)
+    view = on_panel(view)
     rules = with_attributes(world)
     for slot in here if rules.rules[number].half_view >= -1.0 else ():
         draw_sight(canvas, view, rules, s, slot)
     for slot in here if len(here) <= FEW else ():
         draw_range(canvas, view, world, s, slot)
-    draw_header(canvas, game, world, s)
-    draw_footer(canvas, view, game, s)
     for slot in fallen(s):
         draw_cross(canvas, place(view, s, slot), TEAMS[s["team"][slot]])
     for slot in prizes(world, s):
@@ -126,7 +129,8 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     for slot in shooting:
         draw_splash(canvas, view, world, s, slot)
         draw_shot(canvas, view, world, s, slot, len(shooting) <= MANY)
-    return canvas
+    whole.put(canvas, (MARGIN, HEADER))
+    return whole
 
 
 def place(view: View, s: Any, slot: int) -> Point:

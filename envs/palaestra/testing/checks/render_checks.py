@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.drawing.canvas import Canvas, font
+from palaestra.drawing.canvas import LETTER_SAMPLING, Canvas, large_font
 from palaestra.testing.drivers import EnvDriver
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
@@ -114,7 +114,8 @@ def _words_have_room(canvas: Any, place: str) -> None:
         return
     boxes = list[tuple[str, tuple[float, ...]]]()
     for (x, y), words, _, size, anchor in [*(canvas.layer.all_words() if canvas.layer else ()), *canvas.words]:
-        left, top, right, bottom = font(size).getbbox(words, anchor=anchor)
+        box = large_font(size).getbbox(words, anchor=anchor)
+        left, top, right, bottom = (edge / LETTER_SAMPLING for edge in box)
         box = (round(x) + left, round(y) + top, round(x) + right, round(y) + bottom)
         is_inside = min(box) >= -OVERHANG and box[2] <= canvas.width + OVERHANG and box[3] <= canvas.height + OVERHANG
         require(is_inside, f"{place}: {words!r} at {box} leaves its panel of {canvas.width} x {canvas.height} pixels")
