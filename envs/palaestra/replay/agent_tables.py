@@ -326,8 +326,8 @@ def shown_field(field: Any, agent: int = 0) -> dict[str, Any]:
 
 
 def scaled_unit(unit: str) -> dict[str, Any]:
-    """By what a number is multiplied, and the unit of the product."""
+    """By what a number is multiplied, and the unit of the product; numbers of several units (``m, rad``) have none."""
     found = SCALED.fullmatch(unit)
-    return (
-        {"factor": float(found[1]), "unit": found[2]} if found else {"factor": 1.0, "unit": "" if unit == "1" else unit}
-    )
+    if found:
+        return {"factor": float(found[1]), "unit": found[2]}
+    return {"factor": 1.0, "unit": "" if unit == "1" or ", " in unit else unit}
