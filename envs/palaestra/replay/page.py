@@ -33,7 +33,10 @@ from palaestra.replay.headline import headline, name_of, short_names
 from palaestra.replay.playback import frames
 
 FORMAT = 1
+TEMPLATE, TEMPLATE_OF_SEVERAL = "match_page.html", "match_pages.html"
 SCRIPTS = ("match_pictures.js", "match_plot.js", "match_panel.js", "match_page.js")
+SOURCES = "font-src data:; img-src blob:"
+"""What else a page of a match may load."""
 QUALITY = 90
 """Of pictures that an engine draws, as WebP."""
 LONGEST = 500
@@ -44,11 +47,11 @@ LEAST_FALL = 0.1
 """Share of the range of its values by which such a value falls at least."""
 
 
-def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
+def to_html(replay: Replay | Sequence[Replay], path: str | Path, *, lane: int = 0) -> int:
     """Writes one lane as a page; an old file stays until the new one is whole.
 
     Args:
-        replay: What is shown.
+        replay: What is shown; several stand side by side and move together.
         path: File to write, ``*.html``.
         lane: Which match.
 
@@ -68,10 +71,13 @@ def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
     return len(page)
 
 
-def make_page(replay: Replay, lane: int = 0) -> str:
-    """The page of one lane; see `to_html`."""
-    (page,) = make_pages(replay, [lane])
-    return page
+def make_page(replay: Replay | Sequence[Replay], lane: int = 0) -> str:
+    """The page of one lane, of several replays side by side; see `to_html`."""
+    replays = [replay] if isinstance(replay, Replay) else list(replay)
+    if not replays:
+        raise ValueError("no replay is given: give one, or several to see side by side")
+    pages = [page for one in replays for page in make_pages(one, [lane])]
+    return pages[0] if len(pages) == 1 else side_by_side(pages)
 
 
 def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
@@ -86,7 +92,7 @@ def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
     return [match.page() for match in made]
 
 
-def show(replay: Replay, *, lane: int = 0, height: int = 760) -> Shown:
+def show(replay: Replay | Sequence[Replay], *, lane: int = 0, height: int = 760) -> Shown:
     """What a notebook (Jupyter) displays as the page of one lane, ``height`` pixels high; see `to_html`."""
     return Shown(make_page(replay, lane), height)
 
@@ -101,8 +107,7 @@ class Shown:
     def __init__(self, page: str, height: int) -> None:
         """Puts the page in a frame."""
         frame = f'sandbox="allow-scripts" width="100%" height="{int(height)}" style="border:0"'
-        title = page.partition("<title>")[2].partition("</title>")[0]  # escaped by `filled`
-        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="{title}"></iframe>'
+        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="{_title_of(page)}"></iframe>'
 
     def _repr_html_(self) -> str:
         """What Jupyter shows."""
@@ -111,24 +116,35 @@ class Shown:
 
 def page_of(title: str, data: bytes) -> str:
     """A page of the data that `packed` gives."""
-    files = [Path(__file__).with_name(name) for name in ("match_page.html", *SCRIPTS)]
-    return filled(*files, title=title, data=base64.b64encode(data).decode(), sources="font-src data:; img-src blob:")
+    files = [Path(__file__).with_name(name) for name in (TEMPLATE, *SCRIPTS)]
+    return filled(*files, title=title, data=base64.b64encode(data).decode(), sources=SOURCES)
 
 
-def filled(template: Path, *scripts: Path, title: str, data: str, sources: str) -> str:
+def side_by_side(pages: Sequence[str]) -> str:
+    """A page of several pages of matches, in frames with one clock."""
+    frames = [f'<iframe srcdoc="{html.escape(page)}" title="{_title_of(page)}"></iframe>' for page in pages]
+    files = [Path(__file__).with_name(name) for name in (TEMPLATE_OF_SEVERAL, "match_pages.js")]
+    title = " | ".join(html.unescape(_title_of(page)) for page in pages)
+    return filled(*files, title=title, data="".join(frames), sources=SOURCES, framed=pages[0])
+
+
+def filled(template: Path, *scripts: Path, title: str, data: str, sources: str, framed: str = "") -> str:
     """An HTML file of its template, its program and its data, with a policy that lets nothing else run or load.
 
     Args:
         template: HTML with ``{{policy}}``, ``{{font}}``, ``{{title}}``, ``{{data}}`` and ``{{script}}``.
         scripts: JavaScript, one behind the other.
         title: Any text.
-        data: Text without ``<``.
+        data: Text without ``<``, or markup that is ours.
         sources: What else the page may load, as the policy says it.
+        framed: A page in a frame, to which this policy applies too: its program and its style are let run.
     """
     script = "\n".join(path.read_text(encoding="utf-8") for path in scripts)
     page = template.read_text(encoding="utf-8").replace("{{font}}", _font_face())
-    style = page.partition("<style>")[2].partition("</style>")[0]
-    rules = ["default-src 'none'", f"script-src {_hash(script)}", f"style-src {_hash(style)}", sources]
+    style = _between(page, "style")
+    programs = [_hash(text) for text in (script, _between(framed, "script")) if text]
+    styles = [_hash(text) for text in (style, _between(framed, "style")) if text]
+    rules = ["default-src 'none'", f"script-src {' '.join(programs)}", f"style-src {' '.join(styles)}", sources]
     policy = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
     parts = {"policy": policy, "title": html.escape(title), "data": data, "script": script}
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)  # in one pass: parts are not looked through
@@ -312,6 +328,16 @@ def _teams(game: Any) -> list[dict[str, Any]]:
         }
         for number, name in enumerate(game.teams)
     ]
+
+
+def _between(page: str, tag: str) -> str:
+    """The content of an element without attributes, of which a page has one."""
+    return page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+
+
+def _title_of(page: str) -> str:
+    """The title of a page, as markup."""
+    return _between(page, "title")
 
 
 def _hash(text: str) -> str:
