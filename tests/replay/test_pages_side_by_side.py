@@ -12,7 +12,7 @@ import pytest
 import chromium
 from chromium import Chromium
 from palaestra.replay import Replay, record, show, to_html
-from palaestra.replay.page import Shown
+from palaestra.replay.notebook import Shown
 
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 WHY_NOT = chromium.why_not()

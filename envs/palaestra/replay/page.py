@@ -92,26 +92,19 @@ def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
     return [match.page() for match in made]
 
 
-def show(replay: Replay | Sequence[Replay], *, lane: int = 0, height: int = 760) -> Shown:
-    """What a notebook (Jupyter) displays as the page of one lane, ``height`` pixels high; see `to_html`."""
-    return Shown(make_page(replay, lane), height)
-
-
-class Shown:
-    """A page within a notebook.
-
-    Attributes:
-        html: The page in a frame of its own, whose program reaches nothing outside of it.
-    """
-
-    def __init__(self, page: str, height: int) -> None:
-        """Puts the page in a frame."""
-        frame = f'sandbox="allow-scripts" width="100%" height="{int(height)}" style="border:0"'
-        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="{_title_of(page)}"></iframe>'
-
-    def _repr_html_(self) -> str:
-        """What Jupyter shows."""
-        return self.html
+def make_page_of_last_match(replay: Replay, lane: int = 0) -> str:
+    """The page of the last match of a lane of which a decision was made; of no other one's frames."""
+    import_pillow()
+    check_lane(replay, lane)
+    last, match = None, MatchData(replay, lane)
+    for operation, sim in zip(replay.operations, frames(replay), strict=True):
+        if match.is_over_for(sim):
+            after = match.next()
+            if sim.autoreset_mode == "same_step" and operation == STEP:
+                match.add(sim)  # its last step is the first frame of the next match
+            last, match = match if match.decisions > 0 else last, after
+        match.add(sim)
+    return (match if last is None or match.decisions > 0 else last).page()
 
 
 def page_of(title: str, data: bytes) -> str:
@@ -122,9 +115,9 @@ def page_of(title: str, data: bytes) -> str:
 
 def side_by_side(pages: Sequence[str]) -> str:
     """A page of several pages of matches, in frames with one clock."""
-    frames = [f'<iframe srcdoc="{html.escape(page)}" title="{_title_of(page)}"></iframe>' for page in pages]
+    frames = [f'<iframe srcdoc="{html.escape(page)}" title="{title_of(page)}"></iframe>' for page in pages]
     files = [Path(__file__).with_name(name) for name in (TEMPLATE_OF_SEVERAL, "match_pages.js")]
-    title = " | ".join(html.unescape(_title_of(page)) for page in pages)
+    title = " | ".join(html.unescape(title_of(page)) for page in pages)
     return filled(*files, title=title, data="".join(frames), sources=SOURCES, framed=pages[0])
 
 
@@ -182,11 +175,26 @@ class MatchData:
         self._steps = list[int]()
         self._rows = dict[str, list[np.ndarray]]()
         self._alive: np.ndarray | None = None
-        self._was_over = False
+        self._was_over = self._is_later = False
         self._operation = self._decision = -1
         self._decisions = dict[int, int]()  # frame by decision
         self._tables: AgentTables | None = None
         self._game: Any = None
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that were added."""
+        return len(self._steps) - 1
+
+    def is_over_for(self, sim: Simulation) -> bool:
+        """Whether a simulation has begun another match in the lane."""
+        return bool(self._steps) and sim.states["steps"][self._lane] == 0
+
+    def next(self) -> MatchData:
+        """One for the match after this one in the lane."""
+        other = MatchData(self._replay, self._lane)
+        other._operation, other._decision, other._is_later = self._operation, self._decision, True
+        return other
 
     def add(self, sim: Simulation) -> None:
         """Adds what a lane shows after a reset or a decision."""
@@ -198,7 +206,7 @@ class MatchData:
         self._decision += is_decision
         if self._was_over and sim.autoreset_mode == "off" and sim.states["steps"][self._lane] == self._steps[-1]:
             return  # waits for a reset while other lanes go on
-        if is_decision:
+        if is_decision and number > 0:
             self._decisions[self._decision] = number
         self._steps.append(int(sim.states["steps"][self._lane]))
         self._add_picture(sim.draw(self._lane))
@@ -266,7 +274,7 @@ class MatchData:
             if alive[slot] != self._alive[slot]:  # pyright: ignore[reportOptionalSubscript]
                 kind = "arrival" if alive[slot] else "death"
                 self._marks.append({"frame": number, "kind": kind, "text": agent})
-        if is_over:
+        if is_over and number > 0:
             info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
             winner, reason = int(info["winner"][lane]), game.end_reason(int(info["end_reason"][lane]))
             outcome = f"{game.team_names[winner]} wins" if winner >= 0 and len(game.teams) > 1 else "the end"
@@ -302,6 +310,7 @@ class MatchData:
         replay, lane = self._replay, self._lane
         texts = {name: repr(value) for name, value in replay.keywords.items()}
         seed = str(replay.seeds[lane]) + (" (went on from an earlier match)" if replay.streams_went_on else "")
+        seed += " (of the first recorded match, this is a later one)" if self._is_later else ""
         file = replay.path or "match.npz"
         of_lane = f" --lane {lane}" if lane else ""
         return [
@@ -335,7 +344,7 @@ def _between(page: str, tag: str) -> str:
     return page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
 
 
-def _title_of(page: str) -> str:
+def title_of(page: str) -> str:
     """The title of a page, as markup."""
     return _between(page, "title")
 
