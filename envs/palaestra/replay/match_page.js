@@ -107,7 +107,8 @@ class PictureView {
 
 /** The present frame, and what follows from it on the page. */
 class MatchPage {
-  constructor(header, blocks, picture) {
+  /** Shows the picture alone, see `open`. */
+  constructor(header, picture) {
     this.header = header;
     this.last = this.end = header.frames - 1; // of this match, and of the longest one beside it
     this.time = this.frameOfHash() ?? 0; // beyond the last frame where a match beside this one is longer
@@ -115,9 +116,14 @@ class MatchPage {
     this.playing = false;
     this.leads = true; // false while a page beside this one keeps the time of both
     this.turn = 0; // counts who keeps it: what a page told before is too late
-    this.rewards = new Rewards(header, blocks.rewards, blocks.team_rewards);
     this.view = new PictureView(header, picture, () => this.frame);
     this.firstFrameMs = performance.now();
+  }
+
+  /** Shows all the rest. */
+  open(blocks) {
+    const { header } = this;
+    this.rewards = new Rewards(header, blocks.rewards, blocks.team_rewards);
     const seek = (frame) => this.seek(frame);
     this.plot = new Plot(header, blocks, this.rewards, seek, () => this.updateTexts());
     this.agents = new AgentPanel(header, blocks, this.rewards);
@@ -381,6 +387,14 @@ async function drawFrame(header, picture, frame, canvas) {
   await picture.drawExact(frame, canvas.getContext("2d"), { scale: 1, x: 0, y: 0 });
 }
 
+/** Resolves once the browser has painted, or does not do so, as the page is not seen. */
+function nextPaint() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, 50);
+  });
+}
+
 async function main() {
   const { header, blocks } = await readMatch(byId("match"));
   let page = null;
@@ -388,7 +402,9 @@ async function main() {
     ? new VectorPicture(header, blocks)
     : new ImagePicture(header, blocks.images, blocks.image_starts, () => page?.view.invalidate());
   await picture.load();
-  page = new MatchPage(header, blocks, picture);
+  page = new MatchPage(header, picture);
+  await nextPaint();
+  page.open(blocks);
   Object.assign(window.palaestraMatch, {
     header, firstFrameMs: page.firstFrameMs, plot: page.plot, rewards: page.rewards,
     seek: (frame) => page.seek(frame), play: () => page.play(),
