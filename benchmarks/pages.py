@@ -9,6 +9,7 @@ Needs the dependency group `browser`, Chromium and chromedriver.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -80,6 +81,9 @@ LARGE = (
     Large("palaestra/Skirmish-27m_vs_30m-v0", 1000, 1500.0, {"red": "builtin", "blue": "builtin"}),
     Large("palaestra/UcavDogfight-v2", 2000, 1000.0, {"red": "weave", "blue": "level_turn"}, {"horizon": 2000}),
 )
+EMPTY = """<!DOCTYPE html><title>empty</title>
+<script>window.palaestraMatch = { ready: Promise.resolve(), firstFrameMs: performance.now() }</script>"""
+"""What the browser itself needs to open a page."""
 PLAY = """new Promise((done) => {
   const own = picture.getContext("2d"), clear = CanvasRenderingContext2D.prototype.clearRect;
   let pictures = 0;
@@ -226,16 +230,19 @@ def _large(browser: Chromium, large: Large, folder: Path) -> list[Measurement]:
     print(f"{name} ...", file=sys.stderr, flush=True)
     replay = play(large.id, large.decisions, large.players, **large.keywords)
     kb = to_html(replay, folder / "large.html") / 1000
-    first = []
+    (folder / "empty.html").write_text(EMPTY, encoding="utf-8")
+    first, empty = [], []
     for _ in range(OPENINGS):
-        if error := browser.open(folder / "large.html"):
-            raise RuntimeError(f"{large.id}: {error}")
-        first.append(browser.run("return palaestraMatch.firstFrameMs"))
+        for file, times in ((folder / "empty.html", empty), (folder / "large.html", first)):
+            if error := browser.open(file):
+                raise RuntimeError(f"{large.id}: {error}")
+            times.append(browser.run("return palaestraMatch.firstFrameMs"))
     fps = browser.run("return palaestraMatch.header.fps")
     fast = next((speed for speed in SPEEDS if speed * fps >= RATE_BAR), SPEEDS[-1])
     note = f"matches: {len(replay.matches)}; {replay.steps:,} decisions"
     found = [Measurement("", f"{name}: page, kB", kb, large.bar_kb, False, note)]
-    note = f"ms: {', '.join(f'{ms:.0f}' for ms in first)}"
+    note = f"ms: {', '.join(f'{ms:.0f}' for ms in first)}; a page of one line: {median(empty):.0f}"
+    note += f"; load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     found.append(Measurement("", f"{name}: first frame, ms", median(first), FIRST_FRAME_BAR_MS, False, note))
     for speed in dict.fromkeys((1, fast)):
         wanted = speed * fps

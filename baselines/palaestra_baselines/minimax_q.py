@@ -48,7 +48,7 @@ from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.policy_file import policy_for, save_policy
 from palaestra_baselines.common.rollout import check_rules
-from palaestra_baselines.common.run_folder import RunArgs, RunFolder, evaluation_hint, run_command
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
 
 METHOD = "minimax_q"
 LEARNT = ("q", "visits", "values", "rows", "columns")
@@ -245,10 +245,10 @@ class Learner:
 def train(args: Args) -> Report:
     """Trains, or resumes.
 
-    Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder` and ``policy.safetensors``.
+    Files of the run, in ``args.folder``: those of `palaestra_baselines.common.run_folder`.
     """
     began_wall, began_cpu = time.perf_counter(), time.process_time()
-    weights = args.folder / "policy.safetensors"
+    weights = args.folder / WEIGHTS
     with RunFolder(args, METHOD, evaluates_at_start=False) as folder:
         learner = Learner(args)
         before = folder.before or {"wall_s": 0.0, "cpu_s": 0.0}

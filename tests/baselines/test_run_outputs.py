@@ -119,6 +119,11 @@ def test_a_process_killed_before_its_checkpoint_evaluates_again_and_keeps_the_sa
     assert (args.folder / BEST).read_text() == "1"
 
 
+def test_of_exploitabilities_the_smallest_is_the_best():
+    rows = [{"steps": k, "exploitability": x} for k, x in enumerate((0.5, 0.2, 0.3))]
+    assert [run_folder.is_best(rows[: k + 1]) for k in range(3)] == [True, True, False]
+
+
 # -- settings ----------------------------------------------------------------------------------------------------------
 
 

@@ -414,6 +414,16 @@ def test_replay_exports(match: Path, tmp_path: Path, run):
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 22
 
 
+def test_replay_puts_several_matches_on_one_page_and_exports_one_alone(match: Path, tmp_path: Path, run, refused):
+    pytest.importorskip("PIL")
+    printed = run("replay", match, match, "--html", tmp_path / "both.html", "--json").json()
+    assert [report["steps"] for report in printed] == [20, 20]
+    assert (tmp_path / "both.html").read_text().count("<iframe srcdoc=") == 2
+    assert "--csv: of one replay alone, 2 are given" in refused(
+        run("replay", match, match, "--csv", tmp_path / "a.csv")
+    )
+
+
 def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path: Path, run, refused):
     printed = refused(run("replay", match, "--acmi", tmp_path / "a.acmi"))
     assert "a flight recording is of aircraft, and CartPole has none" in printed

@@ -18,6 +18,8 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, which stands still."""
     now = [0.0]
     monkeypatch.setattr(progress_bar.time, "monotonic", lambda: now[0])
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    monkeypatch.delenv("MPLBACKEND", raising=False)
     return now
 
 
@@ -31,6 +33,34 @@ def test_without_a_terminal_it_is_a_line_now_and_then(capsys: pytest.CaptureFixt
         "CartPole: matches 11/14  matches/s 1  left 0:03",
         "CartPole: matches 13/14  matches/s 1  left 0:01",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("JPY_PARENT_PID", "7"), ("MPLBACKEND", "module://matplotlib_inline.backend_inline")]
+)
+def test_in_a_notebook_lines_are_few_and_none_is_live(
+    name: str, value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, now: list[float]
+):
+    monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)  # as for a command behind "!"
+    with Progress("steps", 600, stream="stdout") as progress:
+        for done in range(1, 500):
+            now[0] += 1.0
+            progress.update(done)
+    printed = capsys.readouterr().out
+    assert [line.split()[1] for line in printed.splitlines()] == ["60/600", "120/600", "240/600", "480/600", "499/600"]
+    assert "\x1b" not in printed
+
+
+def test_short_work_in_a_notebook_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, now: list[float]
+):
+    monkeypatch.setenv("JPY_PARENT_PID", "7")
+    with Progress("steps", 50) as progress:
+        for done in range(1, 51):
+            now[0] += 1.0
+            progress.update(done)
+    assert capsys.readouterr().err == "steps 50/50  steps/s 1  left 0:00\n"
 
 
 def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str], now: list[float]):

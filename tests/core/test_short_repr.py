@@ -10,6 +10,7 @@ from games.play import simulation
 
 from palaestra import exact
 from palaestra.core.files.short_repr import short_repr
+from palaestra.evaluation import Rating
 
 pytestmark = pytest.mark.check
 
@@ -60,6 +61,27 @@ def test_solutions_are_one_line_however_many_positions_they_have(size: int):
         assert "\n" not in repr(found)
     assert f"float64[{len(solution.table)}]" in repr(solution)
     assert repr(exact.matrix_game([[3, 0], [1, 2]])).startswith("MatrixGame(value=1.5, row_strategy=[")
+
+
+def test_what_is_left_of_a_sum_that_is_0_is_shown_as_0_and_a_bound_as_it_is():
+    shown = repr(exact.matrix_game([[1, -1], [-1, 1]]))
+    assert shown.startswith("MatrixGame(value=0, row_strategy=[0.5, 0.5], column_strategy=[0.5, 0.5], lower=")
+    assert "e-" not in shown.partition("gap=")[0]
+    noisy = Found(np.array([-5e-17, 1.0]), np.zeros(9), -5e-17, [], {}, (np.zeros(9), 1), "")
+    assert repr(noisy).startswith("Found(few=[0., 1.], many=float64[9], value=0, ")
+    assert repr(exact.NashConv(0.5, {"red": 0.5}, 0.0, 3e-14)).endswith("value=0, error=3e-14)")
+
+
+def test_a_notebook_shows_ratings_and_exact_values_a_line_a_field():
+    made = [exact.matrix_game([[3, 0], [1, 2]]), exact.NashConv(0.5, {"<red>": 0.5}, 0.0, 1e-9), Rating(1012.5, 40.25)]
+    for found in made:
+        lines = found._repr_html_().split("\n")
+        assert lines[0] == f"<pre>{type(found).__name__}"
+        assert len(lines) == 1 + len(dataclasses.fields(found))
+        assert lines[-1].endswith("</pre>")
+    assert made[1]._repr_html_().count("&lt;red&gt;") == 1
+    assert repr(made[2]) == "Rating(elo=1012.5, half_width=40.25)"
+    assert made[2]._repr_html_() == "<pre>Rating\n  elo         1012.5\n  half_width  40.25</pre>"
 
 
 def test_a_number_of_an_end_that_no_rule_has_is_refused_by_the_game():

@@ -8,9 +8,9 @@ from games.orchard import started
 from games.play import idle_actions
 from gymnasium import spaces
 
-from palaestra.core.contract.fields import bounds, checked_bounds, record_dtype, table_rows, values_of
+from palaestra.core.contract.fields import bounds, checked_bounds, part_names, record_dtype, table_rows, values_of
 from palaestra.core.contract.spaces import box_space, dict_space
-from palaestra.game import Choice, Field, Game, Role, Table
+from palaestra.game import Choice, Continuous, Field, Game, Role, Table
 
 pytestmark = pytest.mark.jitless
 
@@ -19,6 +19,7 @@ OFFSET = Field("offset_m", (2,), (-5, -9), 5, "m", "from me")
 UNITS = Table("units", 3, (HIT_POINTS, OFFSET), "nearest first", capacity=7)
 SPEED = Field("speed", (), 0, 1)
 SPEED_TOO = Field("speed_too", (3,), 0, 1)
+BY_AGENT = Field("f", (2,), 0, 1, parts=(("x", "y"), ("left", "right")))
 INF = float("inf")
 
 
@@ -92,6 +93,9 @@ def test_readers_see_the_table_and_its_columns():
         (lambda: Table("t", 5, (Field("x", (), 0, 1, at="reset"),)), "belong to the table, not to a column"),
         (lambda: Table("t", 5, (Field("x", (), 0, 1, world="x"),)), "belong to the table, not to a column"),
         (lambda: Field("f", (4, 2), 0, 1, parts=("x",)), r"f: 1 parts for the shape \(4, 2\)"),
+        (lambda: Continuous("c", (2,), parts=("x",)), r"c: 1 parts for the shape \(2,\)"),
+        (lambda: Field("f", (2,), 0, 1, parts=(("x", "y"), ("x",))), r"f: 1 parts for the shape \(2,\)"),
+        (lambda: Role("r", ("r_0",), (BY_AGENT,), ()), "f: parts of 2 agents for a role of 1"),
         (lambda: Field("f", (4,), 0, 1, capacity=3), r"f: capacity 3 does not hold the shape \(4,\)"),
         (lambda: Field("f", (4, 2), 0, 1, capacity=(5, 1)), r"f: capacity \(5, 1\) does not hold the shape \(4, 2\)"),
         (lambda: Field("f", (4, 2), 0, 1, capacity=(5,)), r"f: capacity \(5,\) does not hold the shape \(4, 2\)"),
@@ -103,6 +107,12 @@ def test_readers_see_the_table_and_its_columns():
 def test_a_table_that_cannot_be_is_refused(make: Any, complaint: str):
     with pytest.raises(ValueError, match=complaint):
         make()
+
+
+def test_parts_are_names_of_all_agents_or_of_each():
+    assert part_names(Field("f", (2,), 0, 1, parts=("x", "y")), 1) == ("x", "y")
+    assert part_names(BY_AGENT, 1) == ("left", "right")
+    assert part_names(SPEED, 0) == ()
 
 
 def test_a_column_without_bounds_is_refused_by_the_game():

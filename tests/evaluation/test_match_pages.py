@@ -73,6 +73,14 @@ def test_the_first_matches_alone_have_pages(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.glob("match_*.html")) == files[:3]
 
 
+def test_python_writes_the_first_pages_as_the_command_does(tmp_path: Path):
+    evaluate(ID, "tracker", "random", matches=4, html=tmp_path, pages=1)
+    assert [path.name for path in tmp_path.glob("match_*.html")] == ["match_0000.html"]
+    for pages, folder in ((1, None), (0, tmp_path)):
+        with pytest.raises(ValueError, match=rf"pages={pages}: a number from 1 on .* html='FOLDER'"):
+            evaluate(ID, "tracker", "random", matches=4, html=folder, pages=pages)
+
+
 def test_pages_of_a_tournament_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = ["eval", "TeamPong", "--players", "tracker", "chaser", "--html", str(tmp_path)]
     assert main(words) != 0

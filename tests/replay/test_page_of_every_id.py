@@ -11,7 +11,8 @@ from palaestra import make_batch, registry
 from palaestra.evaluation.matches import EVALUATION_RUN, play_seeds
 from palaestra.game import Choice
 from palaestra.replay import Replay, frames, record
-from palaestra.replay.agent_tables import AgentTables, text_codec
+from palaestra.replay.agent_tables import AgentTables, shown_action, shown_field, text_codec
+from palaestra.replay.headline import name_of
 from palaestra.wrappers.transcript import text_ids
 
 IDS = [id for id in registry.ROWS if id.startswith("palaestra/")]
@@ -76,6 +77,30 @@ def test_the_page_of_a_match_has_the_score_of_its_evaluation_and_names_for_numbe
     role = game.roles[0]
     if role.action and isinstance(role.action[0], Choice) and text_codec(game) is None and role.action[0].n <= 64:
         assert options[0] is None or len(options[0]) == role.action[0].n
+
+
+UNNAMED = {
+    "GridSoccer": ("own", "opponents", "ball"),
+    "TeamGridSoccer": ("own", "opponents", "ball", "teammate"),
+    "SearchQA": ("known",),
+}
+"""Fields of real numbers whose columns have no names: cells of a grid; what passages say of all pairs of entities."""
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("id", IDS)
+def test_each_number_of_a_field_has_a_name(id: str):
+    game = game_of(id)
+    unnamed = set[str]()
+    for role in game.roles:
+        real = [f for f in role.observation if np.dtype(f.dtype).kind == "f"]
+        real_actions = [f for f in role.action if not isinstance(f, Choice)]
+        for agent in range(len(role.agents)):
+            shown = [*(shown_field(f, agent) for f in real), *(shown_action(f, agent) for f in real_actions)]
+            columns = [column for field in shown for column in field.get("columns", (field,))]
+            assert not [c for c in columns if len(set(c["parts"])) < len(c["parts"]) and "no joint" not in c["parts"]]
+            unnamed |= {column["name"] for column in columns if column["size"] > 1 and not column["parts"]}
+    assert unnamed <= set(UNNAMED.get(name_of(id).partition("-")[0], ()))
 
 
 TEXTS = text_ids()

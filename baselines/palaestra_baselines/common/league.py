@@ -13,8 +13,9 @@ players, and nothing of what a game is about or how a `Learner` learns. A genera
    generation. A refused one is no opponent: the learner goes on from the last accepted one, with more anchors.
 
 Only matches that a rule ended are won or lost here; those that the clock ended are *undecided* and count as half.
-``league.csv`` has a row for each pair of players. A killed league goes on at the last complete generation, to the same
-bytes.
+``league.csv`` has a row for each pair of players. There is no ``best.safetensors``: ratings of a generation move as
+others join, so each has its own file and the table says which one to take. A killed league goes on at the last complete
+generation, to the same bytes.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ BEST = "best.safetensors"
 """File of the policy of the best evaluation."""
 SCORES = ("score", "win_rate", "kills", "catches", "greedy", "return")
 """Columns of a curve that compare evaluations, more is better: the first one that a curve has is taken."""
+LOSSES = ("exploitability",)
+"""Likewise of a curve without these, less is better."""
 LOCK = "run.lock"
 RUN = "run"
 """Entry of a checkpoint that belongs to the folder: steps, method, settings and curve of the run."""
@@ -325,10 +327,11 @@ class RunFolder:
 
 
 def is_best(rows: Sequence[Mapping[str, float]]) -> bool:
-    """Whether the last evaluation has a score, and none before it a greater one."""
-    name = next((name for name in SCORES if name in rows[-1]), "")
-    score = rows[-1].get(name, math.nan)
-    return not math.isnan(score) and not any(row.get(name, math.nan) > score for row in rows)
+    """Whether the last evaluation has a score, and none before it a better one."""
+    name = next((name for name in (*SCORES, *LOSSES) if name in rows[-1]), "")
+    sign = -1.0 if name in LOSSES else 1.0
+    score = sign * rows[-1].get(name, math.nan)
+    return not math.isnan(score) and not any(sign * row.get(name, math.nan) > score for row in rows)
 
 
 def write_curve(path: Path, rows: Sequence[Mapping[str, float]]) -> None:

@@ -1,7 +1,11 @@
-"""Progress of long work: one live line where there is a terminal and rich, else a plain line now and then."""
+"""Progress of long work: one live line where there is a terminal and rich, else a plain line now and then.
+
+A notebook keeps all that is printed, and what a live line overwrites too: there lines are few, and ever rarer.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from types import TracebackType
@@ -11,6 +15,8 @@ FIRST_LINE_S = 2.0
 """Shorter work prints nothing where the output is no terminal."""
 NEXT_LINE_S = 10.0
 """Time between two lines there."""
+NOTEBOOK_LINE_S = 60.0
+"""Time until the first line in a notebook; it doubles from line to line."""
 
 
 class Progress:
@@ -52,12 +58,13 @@ class Progress:
         self._numbers: dict[str, float] = {}
         self._live: Any = None
         self._shown: int | None = None
+        self._in_notebook = in_notebook()
         self._start_clock()
 
     def __enter__(self) -> Self:
         """Starts the clock and, in a terminal, the live line."""
         self._start_clock()
-        if not self._quiet and getattr(sys, self._stream).isatty():
+        if not self._quiet and not self._in_notebook and getattr(sys, self._stream).isatty():
             try:
                 from rich.console import Console
                 from rich.live import Live
@@ -99,7 +106,8 @@ class Progress:
         if self._live is not None:
             self._live.update(self._table())
         elif now >= self._next_line_s:
-            self._next_line_s, self._shown = now + NEXT_LINE_S, done
+            wait_s = now - self._started_s if self._in_notebook else NEXT_LINE_S
+            self._next_line_s, self._shown = now + wait_s, done
             self.say(self.line())
 
     def say(self, text: str) -> None:
@@ -114,8 +122,9 @@ class Progress:
         return (f"{self.title}: " if self.title else "") + "  ".join(f"{k} {v}" for k, v in self._columns().items())
 
     def _start_clock(self) -> None:
-        self._began_s = time.monotonic()
-        self._first_line_s = self._next_line_s = self._began_s + FIRST_LINE_S
+        self._began_s = self._started_s = time.monotonic()
+        self._first_line_s = self._began_s + FIRST_LINE_S
+        self._next_line_s = self._began_s + NOTEBOOK_LINE_S if self._in_notebook else self._first_line_s
 
     def _columns(self) -> dict[str, str]:
         """What is shown, by heading."""
@@ -134,6 +143,11 @@ class Progress:
         table = Table(*columns, title=self.title, title_justify="left")
         table.add_row(*columns.values())
         return table
+
+
+def in_notebook() -> bool:
+    """Whether this is a kernel of Jupyter's, or a command that one has started: its terminal is none."""
+    return "JPY_PARENT_PID" in os.environ or "inline" in os.environ.get("MPLBACKEND", "")
 
 
 def show(text: str, stream: str = "stdout") -> None:

@@ -26,7 +26,9 @@ LONGEST = 200
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `palaestra.cli`."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="a replay")
+    parser.add_argument(
+        "files", metavar="FILE", type=Path, nargs="+", help="a replay; --html shows several side by side"
+    )
     parser.add_argument(
         "--verify", action="store_true", help="play it again, compare every state and all that is listed"
     )
@@ -79,13 +81,33 @@ def run(args: argparse.Namespace) -> int:
     """See `palaestra.cli`."""
     for module in args.modules:
         importlib.import_module(module)
-    replay = load(args.file, trust_paths=args.trust_paths)
-    reported: dict[str, Any] = {"file": str(args.file), **_summary(replay)}
-    lines = _lines(args.file, replay)
-    ok = True
+    replays = [load(file, trust_paths=args.trust_paths) for file in args.files]
+    exports = {name: getattr(args, name) for name in ("gif", "csv", *registry.offers("exports"))}
+    if len(replays) > 1 and any(exports.values()):
+        given = ", ".join(f"--{name}" for name, path in exports.items() if path)
+        raise ValueError(f"{given}: of one replay alone, {len(replays)} are given; --html shows several side by side")
+    reports, lines = list[dict[str, Any]](), list[str]()
+    for file, replay in zip(args.files, replays, strict=True):
+        report, more = _look_at(file, replay, args)
+        reports.append(report)
+        lines += more
+    if args.html:
+        size = to_html(replays, args.html, lane=args.lane)
+        reports[0]["html_bytes"] = size
+        lines.append(f"{args.html}: {size / 1000:,.0f} kB, open it in a browser")
+    if args.json:
+        print_json(reports[0] if len(reports) == 1 else reports)
+    else:
+        print("\n".join(lines))
+    return 0 if all(report.get("verification", {"ok": True})["ok"] for report in reports) else 1
+
+
+def _look_at(file: Path, replay: Replay, args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """Verifies and exports a replay as told; numbers and lines of what was found."""
+    reported: dict[str, Any] = {"file": str(file), **_summary(replay)}
+    lines = _lines(file, replay)
     if args.verify:
         result = verify(replay)
-        ok = result.ok
         reported["verification"] = {
             "ok": result.ok,
             "steps": result.steps,
@@ -100,9 +122,6 @@ def run(args: argparse.Namespace) -> int:
         how = {"lane": args.lane, "every": args.every, "speed": args.speed, "render_size": args.render_size}
         reported["pictures"] = to_gif(replay, args.gif, **how)
         lines.append(f"{args.gif}: {reported['pictures']} pictures drawn, equal ones in a row stored as one")
-    if args.html:
-        reported["html_bytes"] = to_html(replay, args.html, lane=args.lane)
-        lines.append(f"{args.html}: {reported['html_bytes'] / 1000:,.0f} kB, open it in a browser")
     if args.csv:
         reported["rows"] = to_csv(replay, args.csv, lane=args.lane)
         lines.append(f"{args.csv}: {reported['rows']} rows")
@@ -113,11 +132,7 @@ def run(args: argparse.Namespace) -> int:
             records = (sim.states[args.lane] for sim in frames(replay))
             factories.load(function)(path, game, records, f"{replay.id}, seed {replay.seeds[args.lane]}")
             lines.append(f"{path}: {about}")
-    if args.json:
-        print_json(reported)
-    else:
-        print("\n".join(lines))
-    return 0 if ok else 1
+    return reported, lines
 
 
 def _summary(replay: Replay) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def evaluate(
     names: tuple[str, str | None] | None = None,
     progress: Progress | None = None,
     html: str | Path | None = None,
+    pages: int | None = None,
     **keywords: Any,
 ) -> MatchTable:
     """Plays exactly ``matches`` matches of a against b (of a alone where the game has one team).
@@ -60,6 +61,7 @@ def evaluate(
         names: What to call the players.
         progress: Called with the numbers of finished and of all matches; for ``html``, then with those of pages.
         html: Folder for a page of each match and ``index.html``; the matches are played again for them.
+        pages: How many of the first matches get a page; None for all. The index lists all.
         **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own. Weights of rewards that
             only help learning (`palaestra.game.Parameter.shaping`) are 0 unless they are given, and the form is
             ``"text"`` where there is one and a player reads nothing else.
@@ -69,6 +71,8 @@ def evaluate(
         ValueError: No such player, a number out of range, or sides that cannot be swapped.
     """
     _refuse(keywords)
+    if pages is not None and (html is None or pages < 1):
+        raise ValueError(f"pages={pages}: a number from 1 on of pages to write to a folder, html='FOLDER'")
     keywords = text_keywords(id, keywords, (a, b))
     if html is not None:
         import_pillow()  # before anything is played
@@ -91,7 +95,7 @@ def evaluate(
     if html is not None:
         from palaestra.evaluation.match_pages import write_pages
 
-        write_pages(html, table, (a, b), keywords, progress)
+        write_pages(html, table, (a, b), keywords, progress, pages)
     return table
 
 

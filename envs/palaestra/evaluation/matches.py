@@ -7,7 +7,6 @@ network may round differently in a batch of another size).
 
 from __future__ import annotations
 
-import html
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ import numpy as np
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.compile.identity import rules_code
 from palaestra.core.contract.rules import teams_are_alike
-from palaestra.core.files.short_repr import short_repr
+from palaestra.core.files.short_repr import short_repr, text_html
 from palaestra.core.run.opponents import OpponentSpec, player_name
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation.ratings import NORMAL_95, Rating, fit_elo, wilson_interval
@@ -70,7 +69,7 @@ class MatchTable:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return text_html(str(self))
 
     @property
     def matches(self) -> int:
@@ -263,7 +262,7 @@ class Tournament:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return text_html(str(self))
 
     def as_dict(self) -> dict[str, Any]:
         """The numbers, for JSON."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from palaestra.core.files.short_repr import fields_html, short_repr
+
 NORMAL_95 = 1.959963984540054
 """Two-sided 95 % quantile of the normal distribution."""
 ELO_PER_LOGIT = 400.0 / math.log(10.0)
@@ -27,6 +29,14 @@ class Rating:
 
     elo: float
     half_width: float
+
+    def __repr__(self) -> str:
+        """One line."""
+        return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return fields_html(self)
 
 
 def wilson_interval(successes: float, trials: int, z: float = NORMAL_95) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.files.short_repr import short_repr
+from palaestra.core.files.short_repr import fields_html, short_repr
 from palaestra.exact.simplex import HIGHS, METHODS, bracket, solve_matrices
 from palaestra.game import Importing
 
@@ -50,6 +50,10 @@ class MatrixGame:
         """One line."""
         return short_repr(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return fields_html(self)
+
 
 @dataclass(frozen=True, eq=False)
 class MatrixGames:
@@ -76,6 +80,10 @@ class MatrixGames:
     def __repr__(self) -> str:
         """One line."""
         return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return fields_html(self)
 
 
 def matrix_game(payoffs: Any) -> MatrixGame:

@@ -19,7 +19,7 @@ import numpy as np
 
 from palaestra import registry
 from palaestra.core.contract.actions import ActionTable
-from palaestra.core.files.short_repr import short_repr
+from palaestra.core.files.short_repr import fields_html, short_repr
 from palaestra.core.rng import GOLDEN, stream_before
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.core.run.simulation import Simulation
@@ -77,6 +77,10 @@ class PositionTable:
     def __repr__(self) -> str:
         """One line."""
         return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return fields_html(self)
 
     def __len__(self) -> int:
         """Number of positions in the table."""

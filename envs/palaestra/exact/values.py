@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.files.short_repr import short_repr
+from palaestra.core.files.short_repr import fields_html, short_repr
 from palaestra.exact.matrix_solver import highs, matrix_game
 from palaestra.exact.positions import PositionTable, enumerate_positions
 from palaestra.exact.simplex import HIGHS, SADDLE, bracket
@@ -79,6 +79,10 @@ class Bounds:
         """One line."""
         return short_repr(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return fields_html(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -115,6 +119,10 @@ class Solution:
     def __repr__(self) -> str:
         """One line."""
         return short_repr(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return fields_html(self)
 
     @property
     def start_value(self) -> float:

@@ -18,7 +18,8 @@ all that it holds goes through the same checks as a call of the simulation. What
 
 from palaestra.replay.export import to_csv, to_gif
 from palaestra.replay.file import Replay, ReplayError, load
-from palaestra.replay.page import show, to_html
+from palaestra.replay.notebook import show, watch
+from palaestra.replay.page import to_html
 from palaestra.replay.playback import Verification, frames, verify
 from palaestra.replay.recording import Recorder, record
 
@@ -35,4 +36,5 @@ __all__ = [
     "to_gif",
     "to_html",
     "verify",
+    "watch",
 ]

@@ -13,6 +13,7 @@ from numpy.lib.recfunctions import structured_to_unstructured
 
 from palaestra.core.compile.linker import record_view
 from palaestra.core.contract.factories import load
+from palaestra.core.contract.fields import part_names
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.run.simulation import Simulation
 from palaestra.drawing.display_list import natural, varints
@@ -126,11 +127,12 @@ class AgentTables:
             dropped[name] = 0 if is_exact else DROPPED_BITS
             blocks[name] = packed_floats(table, dropped[name])
         game = self._sim.game
+        places = [(role, k) for role in game.roles for k in range(len(role.agents))]
         return {
             "dropped_bits": dropped,
             "agents": list(game.agents),
-            "actions": [list(map(shown_action, self._choices[role.name])) for role in self._roles],
-            "fields": [[shown_field(field) for field in self._shown[role.name]] for role in self._roles],
+            "actions": [[shown_action(field, k) for field in self._choices[role.name]] for role, k in places],
+            "fields": [[shown_field(field, k) for field in self._shown[role.name]] for role, k in places],
             "outputs": [
                 {"name": name, "agents": list(game.teams[team]), "size": size}
                 for team, name, _, size in self._output_spans
@@ -296,34 +298,36 @@ def _options(field: Any) -> list[str] | None:
     return [field.meanings[k] if k < len(field.meanings) else f"{field.name} {k}" for k in range(field.n)]
 
 
-def shown_action(field: Any) -> dict[str, Any]:
-    """An action field as the page shows it."""
+def shown_action(field: Any, agent: int = 0) -> dict[str, Any]:
+    """An action field as the page shows it for an agent, by its number in its role."""
     return {
         "name": field.name,
         "about": field.about,
         "options": _options(field),
         "size": field.size,
+        "parts": () if isinstance(field, Choice) else part_names(field, agent),
         **scaled_unit(field.unit),
     }
 
 
-def shown_field(field: Any) -> dict[str, Any]:
-    """An observation field as the page shows it; a table with its columns."""
+def shown_field(field: Any, agent: int = 0) -> dict[str, Any]:
+    """An observation field as the page shows it for an agent, by its number in its role; a table with its columns."""
     shown = {"name": field.name, "about": field.about, "size": field.size, **scaled_unit(field.unit)}
     bounds = np.abs(np.concatenate([np.ravel(field.low), np.ravel(field.high)]).astype(np.float64))
     shown["noise"] = NOISE * float(bounds[np.isfinite(bounds)].max(initial=0.0) or 1.0)
     if isinstance(field, Table):
         shown["columns"] = [
-            {"name": c.name, "size": c.size, "parts": c.parts, **scaled_unit(c.unit)} for c in field.columns
+            {"name": c.name, "size": c.size, "parts": part_names(c, agent), **scaled_unit(c.unit)}
+            for c in field.columns
         ]
     else:
-        shown["parts"] = field.parts
+        shown["parts"] = part_names(field, agent)
     return shown
 
 
 def scaled_unit(unit: str) -> dict[str, Any]:
-    """By what a number is multiplied, and the unit of the product."""
+    """By what a number is multiplied, and the unit of the product; numbers of several units (``m, rad``) have none."""
     found = SCALED.fullmatch(unit)
-    return (
-        {"factor": float(found[1]), "unit": found[2]} if found else {"factor": 1.0, "unit": "" if unit == "1" else unit}
-    )
+    if found:
+        return {"factor": float(found[1]), "unit": found[2]}
+    return {"factor": 1.0, "unit": "" if unit == "1" or ", " in unit else unit}

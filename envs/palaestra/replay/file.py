@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +16,7 @@ from palaestra import registry
 from palaestra.core.contract.file_keywords import parse_json, plain_file
 from palaestra.core.files import FileError, write_atomically
 from palaestra.core.files.archive import Archive
-from palaestra.core.files.short_repr import short_repr
+from palaestra.core.files.short_repr import short_repr, text_html
 
 MAGIC = "palaestra replay"
 FORMAT = 3
@@ -125,7 +124,7 @@ class Replay:
             for m in matches[:8]
         ]
         lines += ["  ..."] * (len(matches) > 8) + ["palaestra.replay.show(replay) plays it"]
-        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
+        return text_html("\n".join(lines))
 
     @property
     def steps(self) -> int:

@@ -107,15 +107,23 @@ class PictureView {
 
 /** The present frame, and what follows from it on the page. */
 class MatchPage {
-  constructor(header, blocks, picture) {
+  /** Shows the picture alone, see `open`. */
+  constructor(header, picture) {
     this.header = header;
-    this.last = header.frames - 1;
-    this.frame = this.frameOfHash() ?? 0;
+    this.last = this.end = header.frames - 1; // of this match, and of the longest one beside it
+    this.time = this.frameOfHash() ?? 0; // beyond the last frame where a match beside this one is longer
     this.speed = 1;
     this.playing = false;
-    this.rewards = new Rewards(header, blocks.rewards, blocks.team_rewards);
+    this.leads = true; // false while a page beside this one keeps the time of both
+    this.turn = 0; // counts who keeps it: what a page told before is too late
     this.view = new PictureView(header, picture, () => this.frame);
     this.firstFrameMs = performance.now();
+  }
+
+  /** Shows all the rest. */
+  open(blocks) {
+    const { header } = this;
+    this.rewards = new Rewards(header, blocks.rewards, blocks.team_rewards);
     const seek = (frame) => this.seek(frame);
     this.plot = new Plot(header, blocks, this.rewards, seek, () => this.updateTexts());
     this.agents = new AgentPanel(header, blocks, this.rewards);
@@ -127,8 +135,47 @@ class MatchPage {
     this.setUpControls();
     this.setUpTheme();
     addEventListener("keydown", (event) => this.onKey(event));
-    addEventListener("hashchange", () => this.seek(this.frameOfHash() ?? this.frame));
+    addEventListener("hashchange", () => this.seek(this.frameOfHash() ?? this.time));
+    addEventListener("message", (event) => this.onMessage(event));
+    if (parent !== window) parent.postMessage({ match: "opened", last: this.last }, "*");
     this.update();
+  }
+
+  tell() {
+    const { time, playing, speed, turn } = this;
+    if (this.isBeside) parent.postMessage({ match: "moved", time, playing, speed, turn }, "*");
+  }
+
+  get frame() {
+    return Math.min(this.time, this.last);
+  }
+
+  /** What the page around several matches tells: that there are others, and how one of them moved. */
+  onMessage({ source, data }) {
+    if (source !== parent || parent === window) return;
+    if (data?.match === "beside") {
+      this.end = byId("scrub").max = Math.max(this.last, Number(data.end) || 0);
+      this.isBeside = true;
+    } else if (data?.match === "moved" && (data.turn ?? this.turn) >= this.turn) {
+      this.turn = data.turn ?? this.turn + 1;
+      this.leads = false;
+      this.playing = data.playing === true;
+      if (SPEEDS.includes(data.speed)) this.showSpeed(data.speed);
+      this.time = clamp(Math.round(data.time) || 0, 0, this.end);
+      this.update();
+    }
+  }
+
+  /** Once the reader has moved this page, it keeps the time for those beside it too; they took turns at that before. */
+  lead() {
+    this.leads = true;
+    this.turn++;
+    this.tell();
+    if (this.playing && !this.isTicking) {
+      this.isTicking = true;
+      this.tickTime = performance.now();
+      requestAnimationFrame((now) => this.tick(now));
+    }
   }
 
   frameOfHash() {
@@ -137,14 +184,15 @@ class MatchPage {
   }
 
   seek(frame) {
-    this.frame = clamp(Math.round(frame) || 0, 0, this.last);
+    this.time = clamp(Math.round(frame) || 0, 0, this.end);
     this.startClock();
+    this.lead();
     this.update();
   }
 
   step(frames) {
     this.pause();
-    this.seek(this.frame + frames);
+    this.seek(this.time + frames);
   }
 
   /** To the next event or the one before. */
@@ -155,42 +203,49 @@ class MatchPage {
   }
 
   play() {
-    if (this.frame === this.last) this.frame = 0;
+    if (this.time === this.end) this.time = 0;
     if (this.playing) return;
     this.playing = true;
-    this.tickTime = performance.now();
     this.startClock();
+    this.lead();
     this.update();
-    requestAnimationFrame((now) => this.tick(now));
   }
 
   pause() {
     this.playing = false;
+    this.lead();
     this.update();
   }
 
   /** Playing counts from here: the frame and the time of the last change. */
   startClock() {
-    this.clock = { frame: this.frame, time: performance.now() };
+    this.clock = { frame: this.time, time: performance.now() };
   }
 
   tick(now) {
-    if (!this.playing) return;
+    this.isTicking = this.playing && this.leads;
+    if (!this.isTicking) return;
     if (now - this.tickTime > 1000) this.startClock(); // the page was hidden: goes on where it stood
     this.tickTime = now;
     const passed = Math.max(0, now - this.clock.time) / 1000;
-    const frame = Math.min(this.clock.frame + Math.floor(passed * this.header.fps * this.speed), this.last);
-    if (frame === this.last) this.playing = false;
-    if (frame !== this.frame || !this.playing) {
-      this.frame = frame;
+    const frame = Math.min(this.clock.frame + Math.floor(passed * this.header.fps * this.speed), this.end);
+    if (frame === this.end) this.playing = false;
+    if (frame !== this.time || !this.playing) {
+      this.time = frame;
+      this.tell();
       this.update();
     }
     requestAnimationFrame((later) => this.tick(later));
   }
 
   setSpeed(speed) {
-    this.speed = speed;
+    this.showSpeed(speed);
     this.startClock();
+    this.lead();
+  }
+
+  showSpeed(speed) {
+    this.speed = speed;
     byId("speed").value = String(speed);
   }
 
@@ -200,7 +255,7 @@ class MatchPage {
 
   update() {
     this.view.invalidate();
-    byId("scrub").value = this.frame;
+    byId("scrub").value = this.time;
     byId("scrub").setAttribute("aria-valuetext", `frame ${this.frame} of ${this.last}`);
     byId("play").toggleAttribute("data-playing", this.playing);
     byId("play").setAttribute("aria-label", this.playing ? "Pause" : "Play");
@@ -262,7 +317,7 @@ class MatchPage {
     byId("title").textContent = byId("title").title = this.header.title;
     for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}\u00d7`, String(speed)));
     byId("speed").value = "1";
-    byId("scrub").max = this.last;
+    byId("scrub").max = this.end;
     byId("full_screen").hidden = !document.fullscreenEnabled; // within another page's frame, on telephones
     const actions = {
       play: () => this.togglePlay(), back: () => this.step(-1), forward: () => this.step(1),
@@ -313,7 +368,7 @@ class MatchPage {
     const many = event.shiftKey ? 10 : 1;
     const keys = {
       " ": () => this.togglePlay(), ArrowLeft: () => this.step(-many), ArrowRight: () => this.step(many),
-      Home: () => this.seek(0), End: () => this.seek(this.last), "+": () => this.changeSpeed(1),
+      Home: () => this.seek(0), End: () => this.seek(this.end), "+": () => this.changeSpeed(1),
       "=": () => this.changeSpeed(1), "-": () => this.changeSpeed(-1), f: () => this.toggleFullScreen(),
       0: () => this.view.reset(), i: () => this.view.zoomBy(1.5), o: () => this.view.zoomBy(1 / 1.5),
       n: () => this.goToMark(1), p: () => this.goToMark(-1), "?": () => byId("help").showModal(),
@@ -332,6 +387,14 @@ async function drawFrame(header, picture, frame, canvas) {
   await picture.drawExact(frame, canvas.getContext("2d"), { scale: 1, x: 0, y: 0 });
 }
 
+/** Resolves once the browser has painted, or does not do so, as the page is not seen. */
+function nextPaint() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, 50);
+  });
+}
+
 async function main() {
   const { header, blocks } = await readMatch(byId("match"));
   let page = null;
@@ -339,7 +402,9 @@ async function main() {
     ? new VectorPicture(header, blocks)
     : new ImagePicture(header, blocks.images, blocks.image_starts, () => page?.view.invalidate());
   await picture.load();
-  page = new MatchPage(header, blocks, picture);
+  page = new MatchPage(header, picture);
+  await nextPaint();
+  page.open(blocks);
   Object.assign(window.palaestraMatch, {
     header, firstFrameMs: page.firstFrameMs, plot: page.plot, rewards: page.rewards,
     seek: (frame) => page.seek(frame), play: () => page.play(),

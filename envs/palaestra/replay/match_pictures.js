@@ -61,8 +61,11 @@ function decodeBase64(text) {
 /** Opens zlib-compressed bytes given as base64. */
 async function unpack(text) {
   try {
-    const packed = new Blob([decodeBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return await new Response(packed).arrayBuffer();
+    const inflater = new DecompressionStream("deflate");
+    const writer = inflater.writable.getWriter();
+    const written = writer.write(decodeBase64(text)).then(() => writer.close()); // a Blob would go through another process
+    const [buffer] = await Promise.all([new Response(inflater.readable).arrayBuffer(), written]);
+    return buffer;
   } catch (error) {
     throw new Error("the data of the page are damaged", { cause: error });
   }
@@ -107,6 +110,19 @@ function unpackFloats(bytes, frames, width, droppedBits) {
   return new Float32Array(bits.buffer);
 }
 
+/** Unpacks a block when it is first read: the first picture needs no tables. */
+function unpackLater(blocks, name, unpackBlock) {
+  const bytes = blocks[name];
+  Object.defineProperty(blocks, name, {
+    configurable: true,
+    get() {
+      const value = unpackBlock(bytes);
+      Object.defineProperty(blocks, name, { value });
+      return value;
+    },
+  });
+}
+
 /** The header and the blocks (typed arrays by name) of the page. */
 async function readMatch(holder) {
   if (typeof DecompressionStream === "undefined") {
@@ -128,7 +144,7 @@ async function readMatch(holder) {
   const columns = { actions: header.actions.flat(), observations: header.fields.flat(), outputs, match: header.match };
   for (const [name, dropped] of Object.entries(header.dropped_bits)) {
     const width = columns[name].reduce((sum, field) => sum + field.size, 0);
-    blocks[name] = unpackFloats(blocks[name], header.frames, width, dropped);
+    unpackLater(blocks, name, (bytes) => unpackFloats(bytes, header.frames, width, dropped));
   }
   return { header, blocks };
 }

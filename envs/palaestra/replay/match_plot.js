@@ -86,7 +86,7 @@ function listSeries(header, blocks, rewards) {
       at += field.size;
     }
   });
-  for (const [label, { field, places }] of blocks.observations ? seen : []) {
+  for (const [label, { field, places }] of "observations" in blocks ? seen : []) {
     const part = field.columns?.length === 1 ? field.columns[0] : field;
     found.push({ group: "Seen by agents", label, field: part, lines: () => places.map(({ agent, at }) => (
       { color: colorOf(agent), values: column(blocks.observations, starts.at(-1), at, part) })) });
@@ -94,7 +94,7 @@ function listSeries(header, blocks, rewards) {
 
   let at = 0;
   const width = header.match.reduce((sum, entry) => sum + entry.size, 0);
-  for (const entry of blocks.match ? header.match : []) {
+  for (const entry of "match" in blocks ? header.match : []) {
     const first = at;
     const colors = entry.size === header.teams.length && entry.size > 1 ? header.teams.map((team) => team.color)
       : entry.size === header.agents.length ? header.agents.map((_, agent) => colorOf(agent)) : [NO_TEAM];
@@ -107,7 +107,7 @@ function listSeries(header, blocks, rewards) {
   at = 0;
   for (const { name, agents, size } of header.outputs) {
     const first = at;
-    if (blocks.outputs && size === 1) {
+    if ("outputs" in blocks && size === 1) {
       found.push({ group: "Computed by players", label: name, field: {}, lines: () => agents.map((agent, k) => (
         { color: colorOf(agent), values: column(blocks.outputs, outputWidth, first + k, {}) })) });
     }

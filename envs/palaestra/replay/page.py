@@ -33,7 +33,10 @@ from palaestra.replay.headline import headline, name_of, short_names
 from palaestra.replay.playback import frames
 
 FORMAT = 1
+TEMPLATE, TEMPLATE_OF_SEVERAL = "match_page.html", "match_pages.html"
 SCRIPTS = ("match_pictures.js", "match_plot.js", "match_panel.js", "match_page.js")
+SOURCES = "font-src data:; img-src blob:"
+"""What else a page of a match may load."""
 QUALITY = 90
 """Of pictures that an engine draws, as WebP."""
 LONGEST = 500
@@ -44,11 +47,11 @@ LEAST_FALL = 0.1
 """Share of the range of its values by which such a value falls at least."""
 
 
-def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
+def to_html(replay: Replay | Sequence[Replay], path: str | Path, *, lane: int = 0) -> int:
     """Writes one lane as a page; an old file stays until the new one is whole.
 
     Args:
-        replay: What is shown.
+        replay: What is shown; several stand side by side and move together.
         path: File to write, ``*.html``.
         lane: Which match.
 
@@ -68,10 +71,13 @@ def to_html(replay: Replay, path: str | Path, *, lane: int = 0) -> int:
     return len(page)
 
 
-def make_page(replay: Replay, lane: int = 0) -> str:
-    """The page of one lane; see `to_html`."""
-    (page,) = make_pages(replay, [lane])
-    return page
+def make_page(replay: Replay | Sequence[Replay], lane: int = 0) -> str:
+    """The page of one lane, of several replays side by side; see `to_html`."""
+    replays = [replay] if isinstance(replay, Replay) else list(replay)
+    if not replays:
+        raise ValueError("no replay is given: give one, or several to see side by side")
+    pages = [page for one in replays for page in make_pages(one, [lane])]
+    return pages[0] if len(pages) == 1 else side_by_side(pages)
 
 
 def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
@@ -86,49 +92,52 @@ def make_pages(replay: Replay, lanes: Sequence[int]) -> list[str]:
     return [match.page() for match in made]
 
 
-def show(replay: Replay, *, lane: int = 0, height: int = 760) -> Shown:
-    """What a notebook (Jupyter) displays as the page of one lane, ``height`` pixels high; see `to_html`."""
-    return Shown(make_page(replay, lane), height)
-
-
-class Shown:
-    """A page within a notebook.
-
-    Attributes:
-        html: The page in a frame of its own, whose program reaches nothing outside of it.
-    """
-
-    def __init__(self, page: str, height: int) -> None:
-        """Puts the page in a frame."""
-        frame = f'sandbox="allow-scripts" width="100%" height="{int(height)}" style="border:0"'
-        title = page.partition("<title>")[2].partition("</title>")[0]  # escaped by `filled`
-        self.html = f'<iframe srcdoc="{html.escape(page)}" {frame} title="{title}"></iframe>'
-
-    def _repr_html_(self) -> str:
-        """What Jupyter shows."""
-        return self.html
+def make_page_of_last_match(replay: Replay, lane: int = 0) -> str:
+    """The page of the last match of a lane of which a decision was made; of no other one's frames."""
+    import_pillow()
+    check_lane(replay, lane)
+    last, match = None, MatchData(replay, lane)
+    for operation, sim in zip(replay.operations, frames(replay), strict=True):
+        if match.is_over_for(sim):
+            after = match.next()
+            if sim.autoreset_mode == "same_step" and operation == STEP:
+                match.add(sim)  # its last step is the first frame of the next match
+            last, match = match if match.decisions > 0 else last, after
+        match.add(sim)
+    return (match if last is None or match.decisions > 0 else last).page()
 
 
 def page_of(title: str, data: bytes) -> str:
     """A page of the data that `packed` gives."""
-    files = [Path(__file__).with_name(name) for name in ("match_page.html", *SCRIPTS)]
-    return filled(*files, title=title, data=base64.b64encode(data).decode(), sources="font-src data:; img-src blob:")
+    files = [Path(__file__).with_name(name) for name in (TEMPLATE, *SCRIPTS)]
+    return filled(*files, title=title, data=base64.b64encode(data).decode(), sources=SOURCES)
 
 
-def filled(template: Path, *scripts: Path, title: str, data: str, sources: str) -> str:
+def side_by_side(pages: Sequence[str]) -> str:
+    """A page of several pages of matches, in frames with one clock."""
+    frames = [f'<iframe srcdoc="{html.escape(page)}" title="{title_of(page)}"></iframe>' for page in pages]
+    files = [Path(__file__).with_name(name) for name in (TEMPLATE_OF_SEVERAL, "match_pages.js")]
+    title = " | ".join(html.unescape(title_of(page)) for page in pages)
+    return filled(*files, title=title, data="".join(frames), sources=SOURCES, framed=pages[0])
+
+
+def filled(template: Path, *scripts: Path, title: str, data: str, sources: str, framed: str = "") -> str:
     """An HTML file of its template, its program and its data, with a policy that lets nothing else run or load.
 
     Args:
         template: HTML with ``{{policy}}``, ``{{font}}``, ``{{title}}``, ``{{data}}`` and ``{{script}}``.
         scripts: JavaScript, one behind the other.
         title: Any text.
-        data: Text without ``<``.
+        data: Text without ``<``, or markup that is ours.
         sources: What else the page may load, as the policy says it.
+        framed: A page in a frame, to which this policy applies too: its program and its style are let run.
     """
     script = "\n".join(path.read_text(encoding="utf-8") for path in scripts)
     page = template.read_text(encoding="utf-8").replace("{{font}}", _font_face())
-    style = page.partition("<style>")[2].partition("</style>")[0]
-    rules = ["default-src 'none'", f"script-src {_hash(script)}", f"style-src {_hash(style)}", sources]
+    style = _between(page, "style")
+    programs = [_hash(text) for text in (script, _between(framed, "script")) if text]
+    styles = [_hash(text) for text in (style, _between(framed, "style")) if text]
+    rules = ["default-src 'none'", f"script-src {' '.join(programs)}", f"style-src {' '.join(styles)}", sources]
     policy = "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
     parts = {"policy": policy, "title": html.escape(title), "data": data, "script": script}
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)  # in one pass: parts are not looked through
@@ -166,11 +175,26 @@ class MatchData:
         self._steps = list[int]()
         self._rows = dict[str, list[np.ndarray]]()
         self._alive: np.ndarray | None = None
-        self._was_over = False
+        self._was_over = self._is_later = False
         self._operation = self._decision = -1
         self._decisions = dict[int, int]()  # frame by decision
         self._tables: AgentTables | None = None
         self._game: Any = None
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that were added."""
+        return len(self._steps) - 1
+
+    def is_over_for(self, sim: Simulation) -> bool:
+        """Whether a simulation has begun another match in the lane."""
+        return bool(self._steps) and sim.states["steps"][self._lane] == 0
+
+    def next(self) -> MatchData:
+        """One for the match after this one in the lane."""
+        other = MatchData(self._replay, self._lane)
+        other._operation, other._decision, other._is_later = self._operation, self._decision, True
+        return other
 
     def add(self, sim: Simulation) -> None:
         """Adds what a lane shows after a reset or a decision."""
@@ -182,7 +206,7 @@ class MatchData:
         self._decision += is_decision
         if self._was_over and sim.autoreset_mode == "off" and sim.states["steps"][self._lane] == self._steps[-1]:
             return  # waits for a reset while other lanes go on
-        if is_decision:
+        if is_decision and number > 0:
             self._decisions[self._decision] = number
         self._steps.append(int(sim.states["steps"][self._lane]))
         self._add_picture(sim.draw(self._lane))
@@ -250,7 +274,7 @@ class MatchData:
             if alive[slot] != self._alive[slot]:  # pyright: ignore[reportOptionalSubscript]
                 kind = "arrival" if alive[slot] else "death"
                 self._marks.append({"frame": number, "kind": kind, "text": agent})
-        if is_over:
+        if is_over and number > 0:
             info = sim.final_info if sim.autoreset_mode == "same_step" else sim.info
             winner, reason = int(info["winner"][lane]), game.end_reason(int(info["end_reason"][lane]))
             outcome = f"{game.team_names[winner]} wins" if winner >= 0 and len(game.teams) > 1 else "the end"
@@ -286,6 +310,7 @@ class MatchData:
         replay, lane = self._replay, self._lane
         texts = {name: repr(value) for name, value in replay.keywords.items()}
         seed = str(replay.seeds[lane]) + (" (went on from an earlier match)" if replay.streams_went_on else "")
+        seed += " (of the first recorded match, this is a later one)" if self._is_later else ""
         file = replay.path or "match.npz"
         of_lane = f" --lane {lane}" if lane else ""
         return [
@@ -312,6 +337,16 @@ def _teams(game: Any) -> list[dict[str, Any]]:
         }
         for number, name in enumerate(game.teams)
     ]
+
+
+def _between(page: str, tag: str) -> str:
+    """The content of an element without attributes, of which a page has one."""
+    return page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
+
+
+def title_of(page: str) -> str:
+    """The title of a page, as markup."""
+    return _between(page, "title")
 
 
 def _hash(text: str) -> str:

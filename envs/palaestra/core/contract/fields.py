@@ -31,6 +31,8 @@ from palaestra.core.contract.keywords import check_word, nearest
 Shape = tuple[int, ...]
 Bound = Any
 """A number for all elements, or numbers in the field's shape (kept as nested tuples)."""
+Parts = tuple[str, ...] | tuple[tuple[str, ...], ...]
+"""Names of the numbers along the last axis of a field: of all agents of a role, or for each agent its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Field:
             space are infinite.
         at: ``"reset"`` for what stays the same during a match: written by `Game.observe_reset` alone.
         world: Name of the array in the game's world that this field *is* (lane fields): no memory, no copies.
-        parts: Names of the numbers along its last axis, for those who watch a match.
+        parts: Names of the numbers along its last axis, for those who watch a match; or such names for each agent of
+            the role, where they differ.
     """
 
     name: str
@@ -66,13 +69,12 @@ class Field:
     checked: tuple[float, float] | None = None
     at: Literal["step", "reset"] = "step"
     world: str | None = None
-    parts: tuple[str, ...] = ()
+    parts: Parts = ()
 
     def __post_init__(self) -> None:
         """Keeps bounds hashable."""
         _freeze_bounds(self)
-        if self.parts and len(self.parts) != (self.shape or (1,))[-1]:
-            raise ValueError(f"{self.name}: {len(self.parts)} parts for the shape {self.shape}")
+        _check_parts(self)
         if len(self.memory_shape) != len(self.shape) or any(
             c < n for c, n in zip(self.memory_shape, self.shape, strict=True)
         ):
@@ -234,6 +236,7 @@ class Continuous:
         unit: Unit of the number.
         about: One line for the documentation.
         noop: Value used for an agent that gives no action: a number, or an array in the field's shape.
+        parts: As in `Field`.
     """
 
     name: str
@@ -243,10 +246,12 @@ class Continuous:
     unit: str = "1"
     about: str = ""
     noop: Bound = 0.0
+    parts: Parts = ()
 
     def __post_init__(self) -> None:
         """Keeps bounds hashable."""
         _freeze_bounds(self, "noop")
+        _check_parts(self)
 
     @property
     def size(self) -> int:
@@ -345,6 +350,33 @@ def _freeze_bounds(field: Field | Continuous, *more: str) -> None:
             if array.shape not in ((), field.shape):
                 raise ValueError(f"{field.name}: {name} has shape {array.shape}, the field {field.shape}")
             object.__setattr__(field, name, _nested(array))
+
+
+def part_names(field: Field | Continuous, agent: int) -> tuple[str, ...]:
+    """Names of the numbers along the last axis of a field, as agent ``agent`` of its role sees it; else empty."""
+    names: Any = field.parts[agent] if _is_by_agent(field.parts) else field.parts
+    return names
+
+
+def check_agents_of_parts(field: Field | Continuous, agents: int) -> None:
+    """Refuses names by agent that are not those of so many agents.
+
+    Raises:
+        ValueError: They are not.
+    """
+    if _is_by_agent(field.parts) and len(field.parts) != agents:
+        raise ValueError(f"{field.name}: parts of {len(field.parts)} agents for a role of {agents}")
+
+
+def _check_parts(field: Field | Continuous) -> None:
+    length = (field.shape or (1,))[-1]
+    for names in field.parts if _is_by_agent(field.parts) else (field.parts,):
+        if names and len(names) != length:
+            raise ValueError(f"{field.name}: {len(names)} parts for the shape {field.shape}")
+
+
+def _is_by_agent(parts: Parts) -> bool:
+    return bool(parts) and not isinstance(parts[0], str)
 
 
 def _nested(array: np.ndarray) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from palaestra.core.contract.fields import ActionField, ObservationField
+from palaestra.core.contract.fields import ActionField, Choice, ObservationField, Table, check_agents_of_parts
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,13 @@ class Role:
     observation: tuple[ObservationField, ...]
     action: tuple[ActionField, ...]
     capacity: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses names by agent that are not of its agents."""
+        for seen in (*self.observation, *self.action):
+            for column in seen.columns if isinstance(seen, Table) else (seen,):
+                if not isinstance(column, Choice):
+                    check_agents_of_parts(column, len(self.agents))
 
     @property
     def slots(self) -> int:

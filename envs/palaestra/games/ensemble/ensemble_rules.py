@@ -107,6 +107,10 @@ def info_fields(experts: int, domains: int) -> tuple[Field, ...]:
     )
 
 
+def _experts(experts: int) -> tuple[str, ...]:
+    return tuple(f"expert {k}" for k in range(experts))
+
+
 def observation_fields(experts: int, domains: int) -> tuple[Field, ...]:
     """What agents see."""
     return (
@@ -118,8 +122,17 @@ def observation_fields(experts: int, domains: int) -> tuple[Field, ...]:
             "1",
             "domain of the next span, one-hot, with noise",
             capacity=MOST_DOMAINS,
+            parts=tuple(f"domain {k}" for k in range(domains)),
         ),
-        Field("entropy", (experts,), 0.0, 1.0, "1", "of the experts at the span's first token, as shares of log V"),
+        Field(
+            "entropy",
+            (experts,),
+            0.0,
+            1.0,
+            "1",
+            "of the experts at the span's first token, as shares of log V",
+            parts=_experts(experts),
+        ),
         Field("progress", (), 0.0, 1.0, "1", "spans written, as a share of all"),
     )
 
@@ -128,9 +141,17 @@ def roles_of(agents: str, experts: int, domains: int) -> tuple[Role, ...]:
     """The role of the one agent, or that of the agents of K experts; D domains."""
     seen = observation_fields(experts, domains)
     if agents == "one":
-        logits = Continuous("logits", (experts,), -LOGIT, LOGIT, "1", "weights of the experts before their softmax")
+        logits = Continuous(
+            "logits",
+            (experts,),
+            -LOGIT,
+            LOGIT,
+            "1",
+            "weights of the experts before their softmax",
+            parts=_experts(experts),
+        )
         return (Role("agent", ("agent_0",), seen, (logits,)),)
-    own = Field("own", (experts,), 0.0, 1.0, "1", "which expert is the agent's own, one-hot")
+    own = Field("own", (experts,), 0.0, 1.0, "1", "which expert is the agent's own, one-hot", parts=_experts(experts))
     logit = Continuous("logit", (), -LOGIT, LOGIT, "1", "weight of the own expert before the softmax of all")
     return (Role("expert", tuple(f"expert_{k}" for k in range(experts)), (*seen, own), (logit,)),)
 

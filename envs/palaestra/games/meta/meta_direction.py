@@ -141,7 +141,9 @@ def game(options: Any) -> Game:
         Field("position_m", (2,), -SEEN_M, SEEN_M, "m", "own place, right and up", parts=("x", "y")),
         Field("velocity_mps", (2,), -START_MPS, START_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
     )
-    thrust = Continuous("thrust", (2,), -1.0, 1.0, "1", "to the right and up, as a share of the greatest")
+    thrust = Continuous(
+        "thrust", (2,), -1.0, 1.0, "1", "to the right and up, as a share of the greatest", parts=("right", "up")
+    )
     return Game(
         name="MetaDirection",
         roles=(Role("agent", ("agent_0",), seen, (thrust,)),),

@@ -130,7 +130,7 @@ def game(options: Any) -> Game:
     tasks = task_set(options, TASKS, held_out("MetaPoint"))
     goals_m = directions("MetaPoint", math.pi, 0.5)
     seen = Field("position_m", (2,), -SEEN_M, SEEN_M, "m", "own place, right and up", parts=("x", "y"))
-    move = Continuous("move", (2,), -1.0, 1.0, "1", f"way to the right and up, over {STEP_M} m")
+    move = Continuous("move", (2,), -1.0, 1.0, "1", f"way to the right and up, over {STEP_M} m", parts=("right", "up"))
     return Game(
         name="MetaPoint",
         roles=(Role("agent", ("agent_0",), (seen,), (move,)),),

@@ -430,14 +430,24 @@ def game(options: Any) -> Game:
     room = next(room for room in CAPACITIES if room >= max(red, blue))
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     count = red + blue
-    points = Field("hit_points", (count,), -1, 1, "1", "shares of the most, in the order of hops", capacity=2 * room)
-    own = (*graph_sight.own_fields(count, 2 * room), points)
-    observation = (*own, graph_sight.neighbour_field(ways, count, (widest, 2 * room)))
+    reds, blues = (tuple(f"{name}_{k}" for k in range(n)) for name, n in (("red", red), ("blue", blue)))
+    seen = (*graph_sight.column_names(reds, blues), *graph_sight.column_names(blues, reds))
+    points = Field(
+        "hit_points",
+        (count,),
+        -1,
+        1,
+        "1",
+        "shares of the most, in the order of hops",
+        capacity=2 * room,
+        parts=seen,
+    )
+    own = (*graph_sight.own_fields(count, 2 * room, seen), points)
+    observation = (*own, graph_sight.neighbour_field(ways, count, (widest, 2 * room), seen))
     target = Choice("target", 1 + max(red, blue), ("nobody",), "then an opponent each", capacity=1 + room)
-    agents = (*(f"red_{k}" for k in range(red)), *(f"blue_{k}" for k in range(blue)))
     return Game(
         name="GraphConfront",
-        roles=(Role("unit", agents, observation, (graph_sight.move_choice(ways, widest), target), 2 * room),),
+        roles=(Role("unit", (*reds, *blues), observation, (graph_sight.move_choice(ways, widest), target), 2 * room),),
         state=(
             ("node", "i8", (2 * room,)),
             ("graph", "i8"),
@@ -451,7 +461,7 @@ def game(options: Any) -> Game:
         observe=observe_local,
         representations={
             "hops": Representation("hops from the own node alone", observe_hops, {"unit": own}),
-            "nodes": node_representation(observe_nodes, pool, ground, 2 * room, points),
+            "nodes": node_representation(observe_nodes, pool, ground, 2 * room, replace(points, parts=())),
         },
         legal=legal,
         script=confront_scripts.script,

@@ -506,14 +506,19 @@ def game(options: Any) -> Game:
     rooms = next(rooms for rooms in CAPACITIES if rooms[0] >= pursuers and rooms[1] >= evaders)
     ways, widest = max(one.neighbours.shape[1] for one in pool), class_of(pool)
     agents, room = pursuers + evaders, sum(rooms)
-    own = graph_sight.own_fields(agents, room)
-    observation = (*own, graph_sight.neighbour_field(ways, agents, (widest, room)))
+    red, blue = (tuple(f"{name}_{k}" for k in range(n)) for name, n in (("pursuer", pursuers), ("evader", evaders)))
+    names = {"pursuer": graph_sight.column_names(red, blue), "evader": graph_sight.column_names(blue, red)}
+    own = {role: graph_sight.own_fields(agents, room, columns) for role, columns in names.items()}
+    pursuer, evader = (
+        (*own[role], graph_sight.neighbour_field(ways, agents, (widest, room), columns))
+        for role, columns in names.items()
+    )
     move = graph_sight.move_choice(ways, widest)
     return Game(
         name="GraphPursuit",
         roles=(
-            Role("pursuer", tuple(f"pursuer_{k}" for k in range(pursuers)), observation, (move,), rooms[0]),
-            Role("evader", tuple(f"evader_{k}" for k in range(evaders)), observation, (move,), rooms[1]),
+            Role("pursuer", red, pursuer, (move,), rooms[0]),
+            Role("evader", blue, evader, (move,), rooms[1]),
         ),
         state=(
             ("node", "i8", (room,)),
@@ -527,7 +532,7 @@ def game(options: Any) -> Game:
         step=step,
         observe=observe_local,
         representations={
-            "hops": Representation("hops from the own node alone", observe_hops, {"pursuer": own, "evader": own}),
+            "hops": Representation("hops from the own node alone", observe_hops, own),
             "nodes": node_representation(observe_nodes, pool, ground, room),
         },
         legal=legal,

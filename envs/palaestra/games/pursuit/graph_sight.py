@@ -6,6 +6,8 @@ order of their names. A team shares what it sees; with ``vision`` 0 that is ever
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from palaestra.game import Choice, Field
@@ -18,26 +20,42 @@ NO_WAY = -1
 """Likewise in ``node_hops``."""
 THERE, TO_EXIT, TO_EVERYBODY = range(3)
 """Columns of ``neighbours``; from the last one on, one an agent."""
+Names = tuple[tuple[str, ...], ...]
 STATE_OF_AGENT = 2
 """Numbers of an agent in the global state, besides its hops to all agents."""
 FEW = 8
 """Most columns that are written whether their agents are there or not."""
 
 
-def own_fields(agents: int, capacity: int) -> tuple[Field, ...]:
-    """What an agent sees from where it is."""
+def column_names(team: Sequence[str], opponents: Sequence[str]) -> Names:
+    """Names of the columns of agents, for each agent of a team."""
+    return tuple((own, *(mate for mate in team if mate != own), *opponents) for own in team)
+
+
+def own_fields(agents: int, capacity: int, names: Names) -> tuple[Field, ...]:
+    """What an agent sees from where it is; ``names`` are those of the columns of agents, for each agent of the role."""
     return (
-        Field("hops", (agents,), -1, 1, "1", "to oneself (0), teammates and opponents", capacity=capacity),
+        Field(
+            "hops",
+            (agents,),
+            -1,
+            1,
+            "1",
+            "to oneself (0), teammates and opponents",
+            capacity=capacity,
+            parts=names,
+        ),
         Field("exit_hops", (), -1, 1, "1", "to the next exit; -1 without exits"),
         Field("time", (), 0, 1, "1", "share of the horizon that is over"),
     )
 
 
-def neighbour_field(ways: int, agents: int, capacity: tuple[int, int]) -> Field:
+def neighbour_field(ways: int, agents: int, capacity: tuple[int, int], names: Names) -> Field:
     """The same from behind each alternative of a move."""
     about = "a row an alternative: 1 if it is there, hops from there to the next exit, then to each agent as in hops"
-    shape = (ways, TO_EVERYBODY + agents)
-    return Field("neighbours", shape, -1, 1, "1", about, capacity=(capacity[0], TO_EVERYBODY + capacity[1]))
+    parts = tuple(("is there", "to exit", *(f"to {name}" for name in columns)) for columns in names)
+    shape, room = (ways, TO_EVERYBODY + agents), (capacity[0], TO_EVERYBODY + capacity[1])
+    return Field("neighbours", shape, -1, 1, "1", about, capacity=room, parts=parts)
 
 
 def node_field(nodes: int, agents: int, capacity: tuple[int, int]) -> Field:

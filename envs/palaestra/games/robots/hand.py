@@ -132,6 +132,14 @@ def all_servos(is_movable: bool) -> tuple[str, ...]:
     return (*servos(), *BASE) if is_movable else servos()
 
 
+def joints() -> tuple[str, ...]:
+    """Names of the 24 joints of a hand in the order of its model: as the servos, but a curl is two joints."""
+    curled = (
+        (f"{servo[:-5]}_middle", f"{servo[:-5]}_distal") if servo.endswith("_curl") else (servo,) for servo in servos()
+    )
+    return tuple(joint for pair in curled for joint in pair)
+
+
 def range_of(servo: str) -> tuple[float, float]:
     """What a servo can be told, in rad or m."""
     if servo in BASE:

@@ -90,7 +90,7 @@ from palaestra.games.robots.hand_parts import (
     write_hands,
     write_objects,
 )
-from palaestra.games.robots.parts import INF, real, start_noise
+from palaestra.games.robots.parts import AXES, INF, real, start_noise
 
 HEIGHT_M, LOW_M = 0.3, 0.2
 """Of the wrists; a thing that is lower is dropped."""
@@ -444,13 +444,20 @@ def add_stand(spec: Any, thing: Thing) -> None:
 def sees(number: Any) -> tuple[Field, ...]:
     """What a hand sees beside itself."""
     return (
-        real("thing_m", 3, "m", "the thing in the frame of the hand", number),
-        real("thing_turn", 4, "1", "how it is turned since it was on its stand (w, x, y, z), w not negative", number),
-        real("thing_mps", 3, "m/s", "its velocity", number),
-        real("thing_radps", 3, "rad/s", "its turning", number),
+        real("thing_m", 3, "m", "the thing in the frame of the hand", number, AXES),
+        real(
+            "thing_turn",
+            4,
+            "1",
+            "how it is turned since it was on its stand (w, x, y, z), w not negative",
+            number,
+            ("w", *AXES),
+        ),
+        real("thing_mps", 3, "m/s", "its velocity", number, AXES),
+        real("thing_radps", 3, "rad/s", "its turning", number, AXES),
         real("opening", 1, "m or rad", "how far it is open", number),
         real("opening_speed", 1, "m/s or rad/s", "the velocity of that", number),
-        real("grip_m", 3, "m", "where to grip the own part, in the frame of the hand", number),
+        real("grip_m", 3, "m", "where to grip the own part, in the frame of the hand", number, AXES),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from palaestra.game import TERMINATED, TRUNCATED, Continuous, Field, Game, Option, Role, uniform
 from palaestra.games.robots.engine import DIVERGED, Copy, Scale, import_mujoco, version
-from palaestra.games.robots.hand import BASE, HAND, Mount, add_hand, all_servos, range_of, servos
+from palaestra.games.robots.hand import BASE, FINGERS, HAND, Mount, add_hand, all_servos, joints, range_of, servos
 from palaestra.games.robots.parts import (
     FIELD_DTYPES,
     FREE,
@@ -34,6 +34,7 @@ STRAYED_M = 0.1
 CLOSED_BY = (("base", "curl"), ("thumb_rise", "thumb_tip"))
 """Servos that the closure of the four fingers and that of the thumb move."""
 GRIP, MOVABLE_GRIP = 4, 10
+GRIP_PARTS = ("fingers", "thumb", "wrist sideways", "wrist bend")
 """Numbers of a grip: closure of the fingers, of the thumb, wrist sideways, wrist bend; then the base."""
 DONE, DROPPED, STRAYED, LOST = 2, 3, 4, 5
 """Numbers of the end reasons: `ENDS`, and the loss of a match."""
@@ -323,18 +324,26 @@ def global_state(s, world, out):
     write_objects(s, write_hands(s, world, out), out)
 
 
-def own_fields(number: str, numbers: int, is_movable: bool) -> tuple[Field, ...]:
-    """What a hand sees of itself: fields of a dtype, and of an action of some numbers."""
+def own_fields(number: str, action: Continuous, is_movable: bool) -> tuple[Field, ...]:
+    """What a hand sees of itself: fields of a dtype, and of its action."""
+    base_parts = tuple(name.removeprefix("base_") for name in BASE)
     base = (
-        real("base_pose", 6, "m, rad", "own base: x, y, z, roll, pitch, yaw", number),
-        real("base_speed", 6, "m/s, rad/s", "its velocities", number),
+        real("base_pose", 6, "m, rad", "own base: x, y, z, roll, pitch, yaw", number, base_parts),
+        real("base_speed", 6, "m/s, rad/s", "its velocities", number, base_parts),
     )
     return (
-        real("joint_rad", 24, "rad", "own joints: as the servos, a curl is two", number),
-        real("joint_radps", 24, "rad/s", "their velocities", number),
-        real("touch", 5, "N", "on finger tips from the first to the little one, then the thumb", number),
+        real("joint_rad", 24, "rad", "own joints: as the servos, a curl is two", number, joints()),
+        real("joint_radps", 24, "rad/s", "their velocities", number, joints()),
+        real(
+            "touch",
+            5,
+            "N",
+            "on finger tips from the first to the little one, then the thumb",
+            number,
+            (*FINGERS, "thumb"),
+        ),
         *(base if is_movable else ()),
-        real("last", numbers, "1", "own last action", number),
+        real("last", action.size, "1", "own last action", number, action.parts),
     )
 
 
@@ -513,6 +522,8 @@ def hand_game(
         if is_joint
         else ("grip", "fingers close, thumb closes, wrist sideways, wrist bend" + (", base" if is_movable else ""))
     )
+    names = all_servos(is_movable) if is_joint else (*GRIP_PARTS, *(BASE if is_movable else ()))
+    action = Continuous(field, (numbers,), -1.0, 1.0, "1", about, parts=names)
     defaults: dict[str, Any] = {
         "global_state": global_state,
         "script": hold if is_joint else hold_grip,
@@ -525,8 +536,8 @@ def hand_game(
             Role(
                 "hand",
                 ("hand_0", "hand_1"),
-                (*own_fields(number, numbers, is_movable), *sees(number)),
-                (Continuous(field, (numbers,), -1.0, 1.0, "1", about),),
+                (*own_fields(number, action, is_movable), *sees(number)),
+                (action,),
             ),
         ),
         state=(

@@ -94,7 +94,7 @@ from palaestra.games.robots.hand_parts import (
     to_frame,
     vary,
 )
-from palaestra.games.robots.parts import FIELD_DTYPES, INF, real, start_noise
+from palaestra.games.robots.parts import AXES, FIELD_DTYPES, INF, real, start_noise
 
 HEIGHT_M = 0.5
 """Of the catching hand."""
@@ -270,9 +270,9 @@ def scene(throw: Throw, is_varied: bool = False) -> Any:
 def sees(number: Any) -> tuple[Field, ...]:
     """What a hand sees beside itself."""
     return (
-        real("ball_m", 3, "m", "the ball in the frame of the hand", number),
-        real("ball_mps", 3, "m/s", "its velocity", number),
-        real("goal_m", 3, "m", "the goal in the frame of the hand", number),
+        real("ball_m", 3, "m", "the ball in the frame of the hand", number, AXES),
+        real("ball_mps", 3, "m/s", "its velocity", number, AXES),
+        real("goal_m", 3, "m", "the goal in the frame of the hand", number, AXES),
     )
 
 

@@ -508,9 +508,7 @@ def game(options: Any) -> Game:
         near=np.array([[*joints, *[-1] * (most_near - len(joints))] for joints in near]).reshape(len(divided), -1),
     )
     alone = len(divided) == 1
-    seen = (
-        _alone(positions - kind.hidden, velocities, number) if alone else _seen(kind, own.shape[1], most_near, number)
-    )
+    seen = body_fields(kind, number) if alone else _seen(kind, divided, near, most_near, number)
     outputs = tuple(
         Copy("bodies", 0, member, array, 0) for member, array in (("position", "qpos"), ("velocity", "qvel"))
     )
@@ -522,7 +520,17 @@ def game(options: Any) -> Game:
                 "body",
                 tuple(f"body_{k}" for k in range(len(divided))),
                 seen,
-                (Continuous("torque", (own.shape[1],), -1.0, 1.0, "1", "torque over the gear of each own motor"),),
+                (
+                    Continuous(
+                        "torque",
+                        (own.shape[1],),
+                        -1.0,
+                        1.0,
+                        "1",
+                        "torque over the gear of each own motor",
+                        parts=divided,
+                    ),
+                ),
             ),
         ),
         state=(("bodies", bodies, (1,)), (DIVERGED, "f8"), ("before_m", "f8"), ("passed", "f8")),
@@ -573,22 +581,35 @@ def neighbours(kind: Robot) -> list[set[int]]:
     return kin
 
 
-def _alone(positions: int, velocities: int, number: Any) -> tuple[Field, ...]:
+def body_fields(kind: Robot, number: Any) -> tuple[Field, ...]:
+    """The observation of the one agent of a whole robot."""
+    places, speeds = ((*names, *kind.joints) for names in trunk_parts(kind))
     return (
-        real("position", positions, "m, rad", "of the trunk and of all joints", number),
-        real("velocity", velocities, "m/s, rad/s", "of the trunk and of all joints", number),
+        real("position", len(places), "m, rad", "of the trunk and of all joints", number, places),
+        real("velocity", len(speeds), "m/s, rad/s", "of the trunk and of all joints", number, speeds),
     )
 
 
-def _seen(kind: Robot, own: int, near: int, number: Any) -> tuple[Field, ...]:
+def trunk_parts(kind: Robot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the trunk's positions that are shown, and of its velocities."""
+    if kind.root[0] == 3:
+        return ("height", "pitch"), ("ahead", "up", "pitch")
+    return ("height", "w", "x", "y", "z"), ("x", "y", "z", "roll", "pitch", "yaw")
+
+
+def _seen(
+    kind: Robot, divided: tuple[tuple[str, ...], ...], linked: list[list[int]], near: int, number: Any
+) -> tuple[Field, ...]:
+    own, (places, speeds) = len(divided[0]), trunk_parts(kind)
+    kin = tuple((*(kind.joints[k] for k in ks), *["no joint"] * (near - len(ks))) for ks in linked)
     words = "height and pitch" if kind.root[0] == 3 else "height and orientation (quaternion)"
     table = [
-        real("trunk", kind.root[0] - kind.hidden, "m, rad", words, number),
-        real("trunk_velocity", kind.root[1], "m/s, rad/s", "of the trunk", number),
-        real("joint_rad", own, "rad", "own joints", number),
-        real("joint_radps", own, "rad/s", "their velocities", number),
+        real("trunk", kind.root[0] - kind.hidden, "m, rad", words, number, places),
+        real("trunk_velocity", kind.root[1], "m/s, rad/s", "of the trunk", number, speeds),
+        real("joint_rad", own, "rad", "own joints", number, divided),
+        real("joint_radps", own, "rad/s", "their velocities", number, divided),
     ]
     if near:
-        table.append(real("near_rad", near, "rad", "joints linked to one's own, then zeros", number))
-        table.append(real("near_radps", near, "rad/s", "their velocities", number))
+        table.append(real("near_rad", near, "rad", "joints linked to one's own, then zeros", number, kin))
+        table.append(real("near_radps", near, "rad/s", "their velocities", number, kin))
     return tuple(table)

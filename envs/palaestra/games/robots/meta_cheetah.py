@@ -81,7 +81,7 @@ from palaestra.game import (
     with_options,
 )
 from palaestra.games.robots.engine import DIVERGED, Copy, Scale, version
-from palaestra.games.robots.ma import CHECKED, CHEETAH, ROBOTS, ModelDigest, model, observe_alone
+from palaestra.games.robots.ma import CHECKED, CHEETAH, ROBOTS, ModelDigest, body_fields, model, observe_alone
 from palaestra.games.robots.ma import reset as stand
 from palaestra.games.robots.parts import INF, real
 
@@ -202,6 +202,11 @@ def target_speeds() -> np.ndarray:
     return np.round(SLOWEST_MPS + (FASTEST_MPS - SLOWEST_MPS) * steps, 9)
 
 
+def factor_parts() -> tuple[str, ...]:
+    """Names of `FACTORS`."""
+    return tuple(f"{array} {names[0]}" if len(names) == 1 else array for array, names, *_ in FACTORS)
+
+
 def body_factors() -> np.ndarray:
     """Factors of `FACTORS` by number of the task, ``[50, factors]``.
 
@@ -227,7 +232,14 @@ def game(options: Any) -> Game:
     factors = np.ones((TASKS, 1)) if is_speed else body_factors()
     told = real("target_mps", 1, "m/s", "target speed of the task", "f4")
     if not is_speed:
-        told = real("factors", factors.shape[1], "1", "of the body of the task, in the order of the description", "f4")
+        told = real(
+            "factors",
+            factors.shape[1],
+            "1",
+            "of the body of the task, in the order of the description",
+            "f4",
+            factor_parts(),
+        )
     outputs = tuple(Copy("bodies", 0, part, array, 0) for part, array in (("position", "qpos"), ("velocity", "qvel")))
     scales = () if is_speed else tuple(Scale("factors", k, "factor", *what[:3]) for k, what in enumerate(FACTORS))
     return Game(
@@ -237,11 +249,14 @@ def game(options: Any) -> Game:
                 "body",
                 ("body_0",),
                 (
-                    real("position", positions - kind.hidden, "m, rad", "of the trunk and of all joints", "f4"),
-                    real("velocity", velocities, "m/s, rad/s", "of the trunk and of all joints", "f4"),
+                    *body_fields(kind, "f4"),
                     *((told,) if options.observe_task else ()),
                 ),
-                (Continuous("torque", (motors,), -1.0, 1.0, "1", "torque over the gear of each motor"),),
+                (
+                    Continuous(
+                        "torque", (motors,), -1.0, 1.0, "1", "torque over the gear of each motor", parts=kind.motors
+                    ),
+                ),
             ),
         ),
         state=(

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from palaestra.core.contract.fields import Parts
 from palaestra.game import Field, Option, uniform
 from palaestra.games.robots.engine import Copy, Scale, import_mujoco
 
@@ -45,9 +46,13 @@ FIELD_DTYPES: dict[str, Literal["f4", "f8"]] = {"float32": "f4", "float64": "f8"
 """What fields call a ``dtype``."""
 
 
-def real(name: str, size: int, unit: str, about: str, number: str) -> Field:
-    """A field of numbers without bounds; ``number`` is its dtype."""
-    return Field(name, (size,), -INF, INF, unit, about, number, checked=(-1e3, 1e3))
+AXES = ("x", "y", "z")
+AHEAD_LEFT = ("ahead", "left")
+
+
+def real(name: str, size: int, unit: str, about: str, number: str, parts: Parts = ()) -> Field:
+    """A field of numbers without bounds; ``number`` is its dtype, ``parts`` are the names of its numbers."""
+    return Field(name, (size,), -INF, INF, unit, about, number, checked=(-1e3, 1e3), parts=parts)
 
 
 def free_copies(field: str, body: int, position: int, velocity: int) -> tuple[Copy, ...]:

@@ -57,7 +57,7 @@ import numpy as np
 
 from palaestra.game import Field, Game, Representation, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
-from palaestra.games.robots.parts import FREE, INF, free_copies, real, start_noise, write_free
+from palaestra.games.robots.parts import AHEAD_LEFT, FREE, INF, free_copies, real, start_noise, write_free
 from palaestra.games.robots.quad_parts import (
     COLORS,
     QUAD_OPTIONS,
@@ -209,7 +209,7 @@ def game(options: Any) -> Game:
     def sees(number: str) -> tuple[Any, ...]:
         return (
             mates(1, number),
-            real("box_m", 2, "m", "to the box's middle: ahead and to the left", number),
+            real("box_m", 2, "m", "to the box's middle: ahead and to the left", number, AHEAD_LEFT),
             Field(
                 "box_heading",
                 (2,),
@@ -220,7 +220,7 @@ def game(options: Any) -> Game:
                 number,
                 parts=("cosine", "sine"),
             ),
-            real("goal_m", 2, "m", "to the goal: ahead and to the left", number),
+            real("goal_m", 2, "m", "to the goal: ahead and to the left", number, AHEAD_LEFT),
         )
 
     made = quad_game(

@@ -56,7 +56,7 @@ from typing import Any
 
 from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, Option, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
-from palaestra.games.robots.parts import FREE, free_copies, real, start_noise, write_motion
+from palaestra.games.robots.parts import AHEAD_LEFT, FREE, free_copies, real, start_noise, write_motion
 from palaestra.games.robots.quad_parts import DUEL_OPTIONS, TEAM_COLORS, has_fallen, next_period, place, quad_game, vary
 from palaestra.games.robots.quad_sight import (
     STATE_SIZE,
@@ -307,10 +307,12 @@ def game(options: Any) -> Game:
         others = "the other robots: teammates, then opponents by number"
         return (
             dataclasses.replace(mates(robots - 1, number, MOST - 1), about=others),
-            real("ball_m", 2, "m", "to the ball's middle: ahead and to the left", number),
-            real("ball_mps", 2, "m/s", "its velocity over the floor: ahead and to the left", number),
-            real("goal_m", 2, "m", "to the middle of the opponents' goal line: ahead and to the left", number),
-            real("own_goal_m", 2, "m", "to the middle of the own goal line: ahead and to the left", number),
+            real("ball_m", 2, "m", "to the ball's middle: ahead and to the left", number, AHEAD_LEFT),
+            real("ball_mps", 2, "m/s", "its velocity over the floor: ahead and to the left", number, AHEAD_LEFT),
+            real(
+                "goal_m", 2, "m", "to the middle of the opponents' goal line: ahead and to the left", number, AHEAD_LEFT
+            ),
+            real("own_goal_m", 2, "m", "to the middle of the own goal line: ahead and to the left", number, AHEAD_LEFT),
         )
 
     return quad_game(

@@ -155,7 +155,14 @@ def game(options: Any) -> Game:
     def sees(number: str) -> tuple[Any, ...]:
         return (
             mates(robots - 1, number, MOST - 1),
-            real("gate_m", 2, "m", "from the robot to the gate's middle: across the wall, along it", number),
+            real(
+                "gate_m",
+                2,
+                "m",
+                "from the robot to the gate's middle: across the wall, along it",
+                number,
+                ("across", "along"),
+            ),
             Field(
                 "heading",
                 (2,),

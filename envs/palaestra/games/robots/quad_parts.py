@@ -25,7 +25,7 @@ from palaestra.games.robots.parts import (
     free_copies,
     scales_of,
 )
-from palaestra.games.robots.quad_sight import OWN, STATE_SIZE, own_fields
+from palaestra.games.robots.quad_sight import OWN, STATE_SIZE, TROT, own_fields
 from palaestra.games.robots.quadruped import JOINTS, LEGS, POSITIONS, RANGES_RAD, ROBOT, STAND_M, VELOCITIES, Build
 from palaestra.games.robots.trot import start_trot, trot
 
@@ -36,8 +36,10 @@ LOWEST_M, STEEPEST = 0.14, 0.5
 COLORS = ((0.86, 0.42, 0.16), (0.17, 0.47, 0.72), (0.30, 0.62, 0.34), (0.75, 0.62, 0.18), (0.55, 0.37, 0.66))
 TEAM_COLORS = ((0.80, 0.20, 0.17), (0.17, 0.40, 0.75))
 ACTIONS = {
-    "trot": Continuous("velocity", (3,), -1.0, 1.0, "1", "ahead (of 1 m/s), left (of 0.5 m/s), turn left (of 1 rad/s)"),
-    "joint": Continuous("target", (12,), -1.0, 1.0, "1", "targets of the joints, of their ranges"),
+    "trot": Continuous(
+        "velocity", (3,), -1.0, 1.0, "1", "ahead (of 1 m/s), left (of 0.5 m/s), turn left (of 1 rad/s)", parts=TROT
+    ),
+    "joint": Continuous("target", (12,), -1.0, 1.0, "1", "targets of the joints, of their ranges", parts=JOINTS),
 }
 """By ``low_level``: what an agent commands."""
 DONE, FALLEN, LOST = 2, 3, 4

@@ -58,7 +58,7 @@ import numpy as np
 from palaestra.game import Field, Game, uniform, with_options
 from palaestra.games.robots import quad_parts
 from palaestra.games.robots.engine import Copy, compiled_spec, import_mujoco
-from palaestra.games.robots.parts import INF, real, start_noise
+from palaestra.games.robots.parts import AHEAD_LEFT, INF, real, start_noise
 from palaestra.games.robots.quad_parts import (
     COLORS,
     QUAD_OPTIONS,
@@ -212,9 +212,9 @@ def game(options: Any) -> Game:
     def sees(number: str) -> tuple[Any, ...]:
         return (
             mates(1, number),
-            real("sheep_m", 2, "m", "to the sheep's middle: ahead and to the left", number),
-            real("sheep_mps", 2, "m/s", "its velocity over the floor: ahead and to the left", number),
-            real("gate_m", 2, "m", "to the gate's middle: ahead and to the left", number),
+            real("sheep_m", 2, "m", "to the sheep's middle: ahead and to the left", number, AHEAD_LEFT),
+            real("sheep_mps", 2, "m/s", "its velocity over the floor: ahead and to the left", number, AHEAD_LEFT),
+            real("gate_m", 2, "m", "to the gate's middle: ahead and to the left", number, AHEAD_LEFT),
             Field(
                 "heading",
                 (2,),

@@ -6,12 +6,15 @@ import math
 
 from palaestra.game import Field, Table, uniform
 from palaestra.games.robots.parts import INF, real, write_free
+from palaestra.games.robots.quadruped import JOINTS, LEGS
 from palaestra.games.robots.trot import heading
 
 OWN = 37
 """Numbers that a robot measures of itself; its last action follows them."""
 SENSOR_LIMIT = 1e3
 """No sensor shows more, in its unit: a leg that is squeezed among robots can turn faster for an instant."""
+TROT = ("ahead", "left", "turn left")
+"""Numbers of an action that a trot walks."""
 STATE_SIZE = 41
 """Numbers of a robot in the global state."""
 
@@ -19,13 +22,13 @@ STATE_SIZE = 41
 def own_fields(number: str, numbers: int) -> tuple[Field, ...]:
     """What a robot sees of itself: fields of a dtype, and of an action of some numbers."""
     return (
-        real("up", 3, "1", "upwards, in the frame of the trunk", number),
-        real("velocity_mps", 3, "m/s", "of the trunk, in its frame", number),
-        real("turn_radps", 3, "rad/s", "of the trunk, in its frame", number),
-        real("joint_rad", 12, "rad", "joints: hip, thigh, calf of each leg", number),
-        real("joint_radps", 12, "rad/s", "their velocities", number),
-        real("foot_force", 4, "100 N", "on each foot: front right, front left, rear right, rear left", number),
-        real("last", numbers, "1", "own last action", number),
+        real("up", 3, "1", "upwards, in the frame of the trunk", number, ("ahead", "left", "up")),
+        real("velocity_mps", 3, "m/s", "of the trunk, in its frame", number, ("ahead", "left", "up")),
+        real("turn_radps", 3, "rad/s", "of the trunk, in its frame", number, ("roll", "pitch", "yaw")),
+        real("joint_rad", 12, "rad", "joints: hip, thigh, calf of each leg", number, JOINTS),
+        real("joint_radps", 12, "rad/s", "their velocities", number, JOINTS),
+        real("foot_force", 4, "100 N", "on each foot: front right, front left, rear right, rear left", number, LEGS),
+        real("last", numbers, "1", "own last action", number, JOINTS if numbers == len(JOINTS) else TROT),
     )
 
 

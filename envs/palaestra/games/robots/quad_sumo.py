@@ -49,7 +49,7 @@ from typing import Any
 
 from palaestra.game import DRAW, TERMINATED, TRUNCATED, Game, uniform, with_options
 from palaestra.games.robots.engine import compiled_spec, import_mujoco
-from palaestra.games.robots.parts import real, start_noise
+from palaestra.games.robots.parts import AHEAD_LEFT, real, start_noise
 from palaestra.games.robots.quad_parts import DUEL_OPTIONS, TEAM_COLORS, has_fallen, next_period, place, quad_game, vary
 from palaestra.games.robots.quad_sight import mates, observe_mates, observe_self, to_frame, write_robots
 from palaestra.games.robots.quadruped import OWN, Build, add_quadruped, quad_spec
@@ -160,7 +160,9 @@ def game(options: Any) -> Game:
     """The rules of `palaestra/QuadSumo-v0`."""
 
     def sees(number: str) -> tuple[Any, ...]:
-        return mates(1, number), real("middle_m", 2, "m", "to the middle of the ring: ahead and to the left", number)
+        return mates(1, number), real(
+            "middle_m", 2, "m", "to the middle of the ring: ahead and to the left", number, AHEAD_LEFT
+        )
 
     return quad_game(
         options,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from palaestra.game import Array, Choice, Field, native, script_integer
+from palaestra.games.search import language
 from palaestra.games.search.bm25 import TERM, find
 from palaestra.games.search.first_hit import follow_first, write_first
 from palaestra.games.search.fresh_world import STATE as FRESH_STATE
@@ -393,17 +394,39 @@ def copy_passage(world, passage, out):
 def structured_fields(relations: int, mentions: int) -> tuple[Field, ...]:
     """What an agent sees in the structured form."""
     share: dict[str, Any] = {"low": 0.0, "high": 1.0}
+    mentioned = tuple(f"entity {k}" for k in range(mentions))
     return (
         Field(
             "asked",
             (MOST_HOPS, relations),
             about="relations of the question, hop by hop",
             capacity=(MOST_HOPS, RELATIONS),
+            parts=tuple(relation.noun for relation in language.RELATIONS[:relations]),
             **share,
         ),
-        Field("kind", (3,), about="asks for a path's end, whether two have the same, who is older", **share),
-        Field("present", (mentions,), about="whether so many entities were mentioned", capacity=MENTIONS, **share),
-        Field("year", (mentions,), about="share of the century of a mentioned year", capacity=MENTIONS, **share),
+        Field(
+            "kind",
+            (3,),
+            about="asks for a path's end, whether two have the same, who is older",
+            parts=("end of a path", "the same", "older"),
+            **share,
+        ),
+        Field(
+            "present",
+            (mentions,),
+            about="whether so many entities were mentioned",
+            capacity=MENTIONS,
+            parts=mentioned,
+            **share,
+        ),
+        Field(
+            "year",
+            (mentions,),
+            about="share of the century of a mentioned year",
+            capacity=MENTIONS,
+            parts=mentioned,
+            **share,
+        ),
         Field(
             "known",
             (mentions, relations, mentions),

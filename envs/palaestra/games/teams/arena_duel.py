@@ -102,6 +102,7 @@ START_M = ((-3.75, -3.4), (0.3, 2.0))
 """Where red's first robot starts, x and z; the second one on the other side, blue turned by half a turn."""
 
 AGENTS = ("red_0", "red_1", "blue_0", "blue_1")
+OPPONENT_NAMES = ("first opponent", "second opponent")
 OBSERVATION = (
     Field("own_position", (2,), -1, 1, "1", "own place, x and z", parts=("x", "z")),
     Field("own_heading", (2,), -1, 1, "1", "to where the own front plate points", parts=("x", "z")),
@@ -116,18 +117,24 @@ OBSERVATION = (
     Field("teammate_target", (), 0, 1, "1", "opponent that it attacks"),
     Field("opponent_position", (2, 2), -1, 1, "1", "places of the opponents", parts=("x", "z")),
     Field("opponent_heading", (2, 2), -1, 1, "1", "to where their front plates point", parts=("x", "z")),
-    Field("opponent_hit_points", (2,), 0, 1, "1", "shares left"),
-    Field("opponent_rounds", (2,), 0, 1, "1", "shares left"),
+    Field("opponent_hit_points", (2,), 0, 1, "1", "shares left", parts=OPPONENT_NAMES),
+    Field("opponent_rounds", (2,), 0, 1, "1", "shares left", parts=OPPONENT_NAMES),
     Field("time_left", (), 0, 1, "1", "share of the match"),
-    Field("sees_opponent", (2,), 0, 1, "1", "1 for an opponent that it sees"),
-    Field("teammate_sees_opponent", (2,), 0, 1, "1", "1 for an opponent that the teammate sees"),
+    Field("sees_opponent", (2,), 0, 1, "1", "1 for an opponent that it sees", parts=OPPONENT_NAMES),
+    Field("teammate_sees_opponent", (2,), 0, 1, "1", "1 for an opponent that the teammate sees", parts=OPPONENT_NAMES),
     Field(
-        "opponent_plate", (2,), 0, 1, "1", "visible plate of an opponent: 1/3 front, 2/3 side, 1 rear, 0 out of sight"
+        "opponent_plate",
+        (2,),
+        0,
+        1,
+        "1",
+        "visible plate of an opponent: 1/3 front, 2/3 side, 1 rear, 0 out of sight",
+        parts=OPPONENT_NAMES,
     ),
-    Field("own_plate", (2,), 0, 1, "1", "plate of its own that an opponent sees, likewise"),
+    Field("own_plate", (2,), 0, 1, "1", "plate of its own that an opponent sees, likewise", parts=OPPONENT_NAMES),
 )
 ACTION = (
-    Choice("target", 2, ("first opponent", "second opponent")),
+    Choice("target", 2, OPPONENT_NAMES),
     Choice("move", 4, ("advance", "flank", "cover", "hold"), noop=3),
 )
 PARAMETERS = (

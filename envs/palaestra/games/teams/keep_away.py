@@ -104,7 +104,15 @@ def observation_table(others: int, landmarks: int) -> tuple[Field, ...]:
     return (
         Field("velocity_mps", (2,), -fast, fast, "m/s", "own velocity, right and up", parts=("x", "y")),
         Field("position_m", (2,), -ARENA_M, ARENA_M, "m", "own position, 0 in the middle", parts=("x", "y")),
-        Field("goal", (landmarks,), 0, 1, "1", "red sees 1 for the goal and 0 for the rest, blue sees zeros"),
+        Field(
+            "goal",
+            (landmarks,),
+            0,
+            1,
+            "1",
+            "red sees 1 for the goal and 0 for the rest, blue sees zeros",
+            parts=tuple(f"landmark {k}" for k in range(landmarks)),
+        ),
         Field("landmark_offset_m", (landmarks, 2), -far_m, far_m, "m", "offsets of the landmarks", parts=("x", "y")),
         Field(
             "other_offset_m", (others, 2), -far_m, far_m, "m", "offsets of teammates, then opponents", parts=("x", "y")

@@ -287,11 +287,19 @@ def mirror(states: Any, actions: Any) -> None:
 
 def seen_by_players(choices: int, sides: bool) -> tuple[Field, ...]:
     """What a player sees."""
+    named = tuple(f"choice {k}" for k in range(choices))
     seen = [
         Field("time_left", (), 0, 1, about="share of the rounds that is still to be played"),
-        Field("last_own", (choices,), 0, 1, about="its choice in the last round, one-hot; all 0 before the first"),
-        Field("last_teammate", (choices,), 0, 1, about="likewise its teammate's"),
-        Field("last_opponents", (2, choices), 0, 1, about="likewise the opponents', by their numbers"),
+        Field(
+            "last_own",
+            (choices,),
+            0,
+            1,
+            about="its choice in the last round, one-hot; all 0 before the first",
+            parts=named,
+        ),
+        Field("last_teammate", (choices,), 0, 1, about="likewise its teammate's", parts=named),
+        Field("last_opponents", (2, choices), 0, 1, about="likewise the opponents', by their numbers", parts=named),
         Field("is_second", (), 0, 1, about="it is the second of its team"),
     ]
     if sides:

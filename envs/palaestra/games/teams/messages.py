@@ -14,7 +14,15 @@ def message_of(actions: str, words: int) -> ActionField:
     """The action that sends a message: `Discrete(words)`, or ``words`` numbers in [0, 1]."""
     if actions == "discrete":
         return Choice("word", words, about="message that the others receive in the next decision")
-    return Continuous("words", (words,), 0.0, 1.0, "1", "message that the others receive in the next decision")
+    return Continuous(
+        "words",
+        (words,),
+        0.0,
+        1.0,
+        "1",
+        "message that the others receive in the next decision",
+        parts=tuple(f"word {k}" for k in range(words)),
+    )
 
 
 def say_word(said, word):

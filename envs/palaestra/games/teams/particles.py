@@ -53,7 +53,9 @@ FIRST = 2
 SOLVED = 2
 """Number of the end reason."""
 MOVE = Choice("move", 5, ("stay", "left", "right", "down", "up"), "direction of the thrust")
-FORCE = Continuous("force", (2,), -1.0, 1.0, "1", "thrust to the right and up, as a share of the greatest")
+FORCE = Continuous(
+    "force", (2,), -1.0, 1.0, "1", "thrust to the right and up, as a share of the greatest", parts=("right", "up")
+)
 DIRECTION_X, DIRECTION_Y = (0.0, -1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, -1.0, 1.0)
 """Of the moves."""
 

@@ -115,7 +115,15 @@ def observation_table(players: int) -> tuple[Field, ...]:
         Field("ball_velocity", (2,), -bound, bound, "10 units in a substep", "of the ball, x and y", parts=("x", "y")),
         Field("own_y", (), -1, 1, "1", "own height"),
         Field("teammate_y", (players - 1,), -1, 1, "1", "height of the teammate"),
-        Field("opponent_y", (players,), -1, 1, "1", "heights of the opponents, the back paddle first"),
+        Field(
+            "opponent_y",
+            (players,),
+            -1,
+            1,
+            "1",
+            "heights of the opponents, the back paddle first",
+            parts=tuple(f"opponent {k}" for k in range(players)),
+        ),
     )
 
 

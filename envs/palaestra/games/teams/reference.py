@@ -99,8 +99,24 @@ SEEN = (
     Field(
         "landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks", parts=("x", "y")
     ),
-    Field("goal_color", (3,), 0, 1, "1", "colour of the other's goal: 0.75 for its landmark, 0.25 else"),
-    Field("heard", (WORDS,), 0, 1, "1", "message of the other in the last decision, one-hot if discrete"),
+    Field(
+        "goal_color",
+        (3,),
+        0,
+        1,
+        "1",
+        "colour of the other's goal: 0.75 for its landmark, 0.25 else",
+        parts=tuple(f"landmark {k}" for k in range(LANDMARKS)),
+    ),
+    Field(
+        "heard",
+        (WORDS,),
+        0,
+        1,
+        "1",
+        "message of the other in the last decision, one-hot if discrete",
+        parts=tuple(f"word {k}" for k in range(WORDS)),
+    ),
 )
 
 

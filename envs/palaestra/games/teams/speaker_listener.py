@@ -90,13 +90,31 @@ PARAMETERS = (
     Parameter("goal_radius_m", 0.1, 0.01, 1.0, "m", "distance within which the listener is at the goal"),
     Parameter("force_n", 5.0, 0.0, 20.0, "N", "greatest thrust of the listener, which weighs 1 kg (mpe2)"),
 )
-SPEAKER_OBSERVATION = (Field("goal_color", (3,), 0, 1, "1", "colour of the goal: 0.65 for its landmark, 0.15 else"),)
+SPEAKER_OBSERVATION = (
+    Field(
+        "goal_color",
+        (3,),
+        0,
+        1,
+        "1",
+        "colour of the goal: 0.65 for its landmark, 0.15 else",
+        parts=tuple(f"landmark {k}" for k in range(LANDMARKS)),
+    ),
+)
 LISTENER_OBSERVATION = (
     Field("velocity_mps", (2,), -OPEN_MPS, OPEN_MPS, "m/s", "own velocity, right and up", parts=("x", "y")),
     Field(
         "landmark_offset_m", (LANDMARKS, 2), -2 * OPEN_M, 2 * OPEN_M, "m", "offsets of the landmarks", parts=("x", "y")
     ),
-    Field("heard", (WORDS,), 0, 1, "1", "message of the speaker in the last decision, one-hot if discrete"),
+    Field(
+        "heard",
+        (WORDS,),
+        0,
+        1,
+        "1",
+        "message of the speaker in the last decision, one-hot if discrete",
+        parts=tuple(f"word {k}" for k in range(WORDS)),
+    ),
 )
 
 

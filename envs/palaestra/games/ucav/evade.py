@@ -373,7 +373,7 @@ def game(options: Any) -> Game:
         Field("overload", (), 0.0, 1.0, "0.5 s", "time spent above 9 g: the airframe breaks at 1"),
         MACH,
         *SUPPLY,
-        Field("last_action", (4,), -1.0, 1.0, "1", "own last action"),
+        Field("last_action", (4,), -1.0, 1.0, "1", "own last action", parts=tuple(c.name for c in STICK)),
         *WARNING_FIELDS,
     )
     return Game(

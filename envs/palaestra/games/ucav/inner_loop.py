@@ -64,9 +64,25 @@ def tracking_table(turn: str, climb: str, climb_unit: str) -> tuple[Field, ...]:
         Field("climb_error", (), -LARGEST_ERROR, LARGEST_ERROR, climb_unit, f"{climb} error, command minus own"),
         Field("speed_error", (), -LARGEST_ERROR, LARGEST_ERROR, "100 m/s", "true airspeed error, command minus own"),
         Field("command_age", (), 0.0, 5.0, "10 s", "time since the command was given"),
-        Field("last_action", (4,), -1.0, 1.0, "1", "aileron, elevator, rudder and throttle of the last action"),
+        Field(
+            "last_action",
+            (4,),
+            -1.0,
+            1.0,
+            "1",
+            "aileron, elevator, rudder and throttle of the last action",
+            parts=tuple(control.name for control in STICK),
+        ),
         Field("pull_error", (), -LARGEST_ERROR, LARGEST_ERROR, climb_unit, f"{climb} error times the cosine of roll"),
-        Field("integrals", (3,), -1.0, 1.0, "0.1 s", "time integrals of the three errors, angles in rad"),
+        Field(
+            "integrals",
+            (3,),
+            -1.0,
+            1.0,
+            "0.1 s",
+            "time integrals of the three errors, angles in rad",
+            parts=(turn, climb, "speed"),
+        ),
     )
 
 

@@ -38,7 +38,7 @@ from palaestra.games.ucav.geometry import (
     rotate_to_body,
     rotate_to_earth,
 )
-from palaestra.games.ucav.sight import RANGE_UNIT_M, SPEED_UNIT_MPS
+from palaestra.games.ucav.sight import BODY_AXES, RANGE_UNIT_M, SPEED_UNIT_MPS
 from palaestra.kernels.scalars import clip
 from palaestra.kernels.vectors import norm
 
@@ -360,12 +360,39 @@ INBOUND = 2
 TIME_UNIT_S = 10.0
 """Scale of a time to go."""
 
+MISSILES = ("first missile", "second missile")
 WARNING_FIELDS = (
-    Field("warning", (INBOUND,), 0.0, 1.0, "1", "1 for a missile that follows this aircraft, first the next to arrive"),
-    Field("warning_direction", (INBOUND, 3), -1.0, 1.0, "1", "unit vector to it in body axes, 0 without one"),
-    Field("warning_range", (INBOUND,), 0.0, 5.0, "10 km", "its distance, 0 without one"),
-    Field("warning_closure", (INBOUND,), -5.0, 5.0, "340 m/s", "speed at which it gets closer, 0 without one"),
-    Field("warning_time", (INBOUND,), 0.0, 6.0, "10 s", "distance by closure, at most 60 s, 0 without one"),
+    Field(
+        "warning",
+        (INBOUND,),
+        0.0,
+        1.0,
+        "1",
+        "1 for a missile that follows this aircraft, first the next to arrive",
+        parts=MISSILES,
+    ),
+    Field(
+        "warning_direction",
+        (INBOUND, 3),
+        -1.0,
+        1.0,
+        "1",
+        "unit vector to it in body axes, 0 without one",
+        parts=BODY_AXES,
+    ),
+    Field("warning_range", (INBOUND,), 0.0, 5.0, "10 km", "its distance, 0 without one", parts=MISSILES),
+    Field(
+        "warning_closure",
+        (INBOUND,),
+        -5.0,
+        5.0,
+        "340 m/s",
+        "speed at which it gets closer, 0 without one",
+        parts=MISSILES,
+    ),
+    Field(
+        "warning_time", (INBOUND,), 0.0, 6.0, "10 s", "distance by closure, at most 60 s, 0 without one", parts=MISSILES
+    ),
 )
 """What a pilot is told of the missiles that follow its aircraft, as `write_warnings` writes it."""
 

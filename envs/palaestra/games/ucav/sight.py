@@ -143,7 +143,7 @@ def own_table(action: tuple[Continuous, ...]) -> tuple[Field, ...]:
         MACH,
         *SUPPLY,
         Field("health", (), 0.0, 1.0, "1", "own health"),
-        Field("last_action", (len(action),), -1.0, 1.0, "1", "own last action"),
+        Field("last_action", (len(action),), -1.0, 1.0, "1", "own last action", parts=tuple(a.name for a in action)),
     )
 
 
