@@ -118,7 +118,7 @@ def execute(words: list[str], folder: Path, **variables: str) -> str:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES)), "SDL_VIDEODRIVER": "dummy", **variables},
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, f"{' '.join(words[-4:])}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
