@@ -42,7 +42,6 @@ import torch
 
 from palaestra_baselines import grpo
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import (
     chosen,
@@ -72,7 +71,7 @@ class Args(grpo.Args):
         sft_entropy_sign: Sign of the entropy in the first weight: -1 is the paper's, +1 that of the released code.
     """
 
-    env_id: str = ARITH
+    env_id: str = "palaestra/MathText-LeftToRight-v0"
     base: str = "sums"
     reward: str = "exact_match"
     schedule: Literal["single", "sft", "sft_then_grpo"] = "single"

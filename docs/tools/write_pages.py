@@ -38,6 +38,8 @@ GALLERY_WIDTH = 260
 README, RESULTS, KEYWORDS = Path("README.md"), Path("docs", "results.md"), Path("docs", "keywords.md")
 CHOICE, API = Path("docs", "guides", "choose_an_environment.md"), Path("docs", "api")
 """Pages with tables that are written here, beside those of the environments."""
+ID = re.compile(r"palaestra/\w[\w.-]*-v\d+")
+"""Of an environment, in the file of a method."""
 EXAMPLE = Path("examples", "add_a_game.py")
 """Shown in README.md."""
 
@@ -138,11 +140,12 @@ def default_ids(root: Path) -> dict[str, str]:
         inherited = re.search(r"^class Args\((\w+)\.Args\):", text, re.M)
         of_all = re.search(r"^class Args\((LaneArgs|LearningArgs)\):", text, re.M)
         others = texts[inherited[1]] if inherited else shared.read_text(encoding="utf-8") if of_all else ""
-        for source in (text, others):
-            if id := re.search(r'^    env_id: str = "?([^"\n]+)', source, re.M):
-                found[name] = id[1]
-                break
-    return {name: id for name, id in found.items() if id in registry.ROWS and name != "ppo"}
+        source = text if re.search(r"^    env_id: str = ", text, re.M) else others
+        said = re.search(r"^    env_id: str = (.*)", source, re.M)
+        if said:  # where a name or nothing stands there, the first id that the file names
+            ids = [id for id in [*ID.findall(said[1]), *ID.findall(source)] if id in registry.ROWS]
+            found.update({name: ids[0]} if ids else {})
+    return {name: id for name, id in found.items() if name != "ppo"}
 
 
 def example(root: Path) -> str:

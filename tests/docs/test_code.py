@@ -7,6 +7,7 @@ comment with a file name (``# my_game.py``) is that file. Lines that begin with 
 from __future__ import annotations
 
 import ast
+import csv
 import os
 import re
 import runpy
@@ -59,6 +60,8 @@ COMMAND = re.compile(r"^(?:\w+=\S+ )?palaestra .*$", re.M)
 FENCED = re.compile(r"^```(python|console|bash)\n(.*?)^```", re.M | re.S)
 CONSOLE_SCRIPT = "import sys\nfrom palaestra.cli import main\nsys.exit(main())\n"
 """As pip writes it into a folder of its own: Python then looks for modules there, not in the current folder."""
+LEARNT = ("win_rate", "score", "catches", "won_behind", "greedy", "learned_value", "return", "points")
+"""Columns of `log.csv` that rise where a first hour learns; the first that a method has counts."""
 NEEDED = ("benchmarl", "gem", "jsbsim", "sb3_contrib", "scipy", "stable_baselines3", "torch")
 """Packages that a page may need: without them its code is skipped."""
 
@@ -115,7 +118,7 @@ def execute(words: list[str], folder: Path, **variables: str) -> str:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES)), "SDL_VIDEODRIVER": "dummy", **variables},
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, f"{' '.join(words[-4:])}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
@@ -126,7 +129,37 @@ def is_run(command: str) -> bool:
     return not any(part in command for part in NOT_HERE)
 
 
+def run_page(path: Path, folder: Path, **variables: str) -> None:
+    """Runs all that a page lets a reader run, in a folder; skips the test if a package is missing."""
+    page = read(path)
+    if lacking := missing_package("\n".join([*page.blocks, *page.files.values(), *page.commands])):
+        pytest.skip(f"needs {lacking}")
+    for name, text in page.files.items():
+        (folder / name).write_text(shortened(text), encoding="utf-8")
+    for example in page.examples:
+        shutil.copy(example, folder)
+        if path.name in QUOTING:
+            execute([example.name], folder)
+    for number, script in enumerate(scripts(path)):
+        (folder / f"page_{number}.py").write_text(script, encoding="utf-8")
+        execute([f"page_{number}.py"], folder, **variables)
+    for command in filter(is_run, page.commands):
+        run_command(shortened(command), folder, **variables)
+
+
+def run_command(command: str, folder: Path, **variables: str) -> str:
+    """What a line of a console block printed."""
+    console_script = folder / "bin" / "palaestra"
+    console_script.parent.mkdir(exist_ok=True)
+    console_script.write_text(CONSOLE_SCRIPT, encoding="utf-8")
+    words = shlex.split(command, comments=True)
+    at = words.index("palaestra")
+    given = dict(word.split("=", 1) for word in words[:at])
+    return execute([str(console_script), *words[at + 1 :]], folder, **variables, **given)
+
+
 WITH_CODE = [path for path in PAGES if path.parent != ENVIRONMENTS and (read(path).blocks or read(path).commands)]
+FIRST_HOURS = [path for path in WITH_CODE if path.parent.name == "first_hours"]
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if read(path).blocks], ids=lambda path: path.stem)
@@ -143,28 +176,27 @@ def test_what_is_shortened_stands_on_a_page():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in WITH_CODE if path not in FIRST_HOURS], ids=lambda path: path.stem)
 def test_a_page_runs_as_a_script_and_at_the_console(path: Path, tmp_path: Path):
-    page = read(path)
-    if lacking := missing_package("\n".join([*page.blocks, *page.files.values(), *page.commands])):
-        pytest.skip(f"needs {lacking}")
-    for name, text in page.files.items():
-        (tmp_path / name).write_text(shortened(text), encoding="utf-8")
-    for example in page.examples:
-        shutil.copy(example, tmp_path)
-        if path.name in QUOTING:
-            execute([example.name], tmp_path)
-    for number, script in enumerate(scripts(path)):
-        (tmp_path / f"page_{number}.py").write_text(script, encoding="utf-8")
-        execute([f"page_{number}.py"], tmp_path)
-    console_script = tmp_path / "bin" / "palaestra"
-    console_script.parent.mkdir()
-    console_script.write_text(CONSOLE_SCRIPT, encoding="utf-8")
-    for command in filter(is_run, page.commands):
-        words = shlex.split(shortened(command), comments=True)
-        at = words.index("palaestra")
-        variables = dict(word.split("=", 1) for word in words[:at])
-        execute([str(console_script), *words[at + 1 :]], tmp_path, **variables)
+    run_page(path, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FIRST_HOURS, ids=lambda path: path.stem)
+def test_a_first_hour_learns_within_a_minute_of_processor_time_and_ends_in_a_page(path: Path, tmp_path: Path):
+    ids = re.findall(r"palaestra/\w[\w.-]*-v\d+", "\n".join(read(path).blocks))
+    run_command(f"palaestra doctor --warm {ids[0]}", tmp_path)  # compiling is done once, and is not counted
+    before = os.times()
+    run_page(path, tmp_path, OMP_NUM_THREADS="1")
+    after = os.times()
+    spent_s = sum(getattr(after, name) - getattr(before, name) for name in ("children_user", "children_system"))
+    assert spent_s <= 60.0
+    (log,) = tmp_path.glob("runs/*/*/seed_0/log.csv")
+    with log.open(encoding="utf-8") as file:
+        first, *_, last = csv.DictReader(file)
+    column = next(name for name in LEARNT if name in first)
+    assert float(last[column]) > float(first[column])
+    assert list(tmp_path.glob("*/index.html"))
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ PAGES = [
     *(ROOT / "docs" / f"{name}.md" for name in ("results", "speed", "libraries", "guarantees")),
     *(RESULTS := sorted((ROOT / "docs" / "results").glob("*.md"))),
     ROOT / "docs" / "guides" / "choose_an_environment.md",
+    *sorted((ROOT / "docs" / "first_hours").glob("*.md")),
 ]
 PROGRAMS = ("palaestra", "python", "make", "pip", "source", "export")
 CODE = re.compile(rf"`((?:{'|'.join(PROGRAMS)}) [^`]+)`")

@@ -29,6 +29,13 @@ def test_the_pages_in_the_tree_are_up_to_date():
     assert not stale, f"run: {docs.COMMAND} (stale: {', '.join(stale)})"
 
 
+def test_methods_are_named_on_the_pages_of_the_family_that_they_learn_by_default():
+    ids = docs.default_ids(HOUSE)
+    assert ids["grpo"].startswith("palaestra/SearchQA")
+    assert ids["srft"].startswith("palaestra/MathText")  # GRPO's arguments with an id of its own
+    assert ids["rlae"].startswith("palaestra/LLMEnsemble")  # by the number of agents; MAPPO's arguments otherwise
+
+
 @pytest.mark.check
 def test_every_page_of_a_game_that_draws_has_its_picture_in_the_tree_and_there_are_no_others():
     drawn = {

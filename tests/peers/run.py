@@ -4,7 +4,7 @@
     python tests/peers/run.py --only rllib torchrl   # some
     python tests/peers/run.py --again --only sb3     # although nothing has changed
     python tests/peers/run.py --list                 # what there is, and the last results
-    python tests/peers/run.py --write                # the table into README.md, the limits into docs/libraries.md
+    python tests/peers/run.py --write                # the table and the limits into docs/libraries.md
 
 `libraries.toml` beside this file lists the libraries, `libraries/` has one script for each. A library is installed
 into ``build/peers/venvs``, with this checkout, once; libraries that accept all of constraints.txt share a venv. Its
@@ -57,8 +57,8 @@ COLUMNS = {
     "adapter": "our adapter",
 }
 """Kinds of trials and their headings."""
-TABLES = {"libraries": REPOSITORY / "README.md", "limits": REPOSITORY / "docs" / "libraries.md"}
-"""Where the table and the list of limits stand, by the name of their markers."""
+PAGE = REPOSITORY / "docs" / "libraries.md"
+"""Where the table `libraries` and the list of `limits` stand."""
 UNFINISHED = "breaks"
 
 
@@ -507,7 +507,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="libraries to run (default: all)")
     parser.add_argument("--again", action="store_true", help="run what is done, too")
     parser.add_argument("--list", action="store_true", help="show the libraries and their last results")
-    parser.add_argument("--write", action="store_true", help="write the table and limits into README.md and docs")
+    parser.add_argument("--write", action="store_true", help="write the table and limits into docs/libraries.md")
     parser.add_argument(
         "--sources", type=Path, metavar="FOLDER", help="git repositories by name, instead of github.com"
     )
@@ -531,10 +531,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if given.write:
         kept = [result for name in libraries if (result := load_result(name, RESULTS)) is not None]
-        before = read_table(TABLES["libraries"], "libraries"), read_table(TABLES["limits"], "limits")
-        for (name, page), text in zip(TABLES.items(), table(libraries, kept, before), strict=True):
-            changed = write_table(page, name, text)
-            print(f"{'wrote' if changed else 'up to date'}: {name} in {page.relative_to(REPOSITORY)}")
+        names = "libraries", "limits"
+        before = read_table(PAGE, names[0]), read_table(PAGE, names[1])
+        for name, text in zip(names, table(libraries, kept, before), strict=True):
+            changed = write_table(PAGE, name, text)
+            print(f"{'wrote' if changed else 'up to date'}: {name} in {PAGE.relative_to(REPOSITORY)}")
     return int(bool(broken))
 
 
