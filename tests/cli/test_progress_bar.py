@@ -63,6 +63,26 @@ def test_short_work_in_a_notebook_is_one_line(
     assert capsys.readouterr().err == "steps 50/50  steps/s 1  left 0:00\n"
 
 
+def test_what_is_said_in_a_notebook_comes_with_the_next_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, now: list[float]
+):
+    monkeypatch.setenv("JPY_PARENT_PID", "7")
+    with Progress("steps", 90, stream="stdout") as progress:
+        progress.say("first")
+        now[0] += 30.0
+        progress.update(30)
+        assert capsys.readouterr().out == ""
+        now[0] += 30.0
+        progress.update(60)
+        assert capsys.readouterr().out == "first\nsteps 60/90  steps/s 1  left 0:30\n"
+        progress.say("last")
+        progress.update(90)
+    assert capsys.readouterr().out.startswith("last\nsteps 90/90 ")
+    with Progress("steps", 1, stream="stdout") as progress:
+        progress.say("quick")
+    assert capsys.readouterr().out == "quick\n"
+
+
 def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str], now: list[float]):
     with Progress("steps", 10) as progress:
         now[0] += 1.9

@@ -58,7 +58,8 @@ class Progress:
         self._numbers: dict[str, float] = {}
         self._live: Any = None
         self._shown: int | None = None
-        self._in_notebook = in_notebook()
+        self._in_notebook, self._is_over = in_notebook(), False
+        self._kept: list[str] = []
         self._start_clock()
 
     def __enter__(self) -> Self:
@@ -78,6 +79,7 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leaves the last state on the screen."""
+        self._is_over = True
         if self._live is not None:
             self._live.update(self._table())
             self._live.stop()
@@ -87,6 +89,8 @@ class Progress:
             except OSError:
                 if error is None:  # else the first error is the one to report
                     raise
+        elif self._kept and not self._quiet:
+            show("\n".join(self._kept), self._stream)
 
     def __call__(self, done: int, total: int, note: str = "") -> None:
         """Notes that ``done`` of ``total`` parts are finished, and what is in work.
@@ -106,16 +110,19 @@ class Progress:
         if self._live is not None:
             self._live.update(self._table())
         elif now >= self._next_line_s:
+            self.say(self.line())
             wait_s = now - self._started_s if self._in_notebook else NEXT_LINE_S
             self._next_line_s, self._shown = now + wait_s, done
-            self.say(self.line())
 
     def say(self, text: str) -> None:
         """Prints a line without disturbing the live one."""
         if self._live is not None:
             self._live.console.print(text)
+        elif self._in_notebook and time.monotonic() < self._next_line_s and not self._is_over:
+            self._kept.append(text)  # each print would be an output of its own
         elif not self._quiet:
-            show(text, self._stream)
+            show("\n".join([*self._kept, text]), self._stream)
+            self._kept = []
 
     def line(self) -> str:
         """The state as one plain line."""
