@@ -60,7 +60,7 @@ COMMAND = re.compile(r"^(?:\w+=\S+ )?palaestra .*$", re.M)
 FENCED = re.compile(r"^```(python|console|bash)\n(.*?)^```", re.M | re.S)
 CONSOLE_SCRIPT = "import sys\nfrom palaestra.cli import main\nsys.exit(main())\n"
 """As pip writes it into a folder of its own: Python then looks for modules there, not in the current folder."""
-LEARNT = ("win_rate", "score", "catches", "won_behind", "greedy", "learned_value", "return", "points")
+LEARNT = ("win_rate", "score", "catches", "won_behind", "greedy", "learned_value", "return")
 """Columns of `log.csv` that rise where a first hour learns; the first that a method has counts."""
 NEEDED = ("benchmarl", "gem", "jsbsim", "sb3_contrib", "scipy", "stable_baselines3", "torch")
 """Packages that a page may need: without them its code is skipped."""
