@@ -407,9 +407,8 @@ def test_a_lane_that_the_replay_lacks_is_one_line(match: Path, tmp_path: Path, r
 
 def test_replay_exports(match: Path, tmp_path: Path, run):
     pytest.importorskip("PIL")
-    how = ("--every", 10, "--render-size", "300x200")
-    printed = run("replay", match, "--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv", *how)
-    assert printed.code == 0
+    files = ("--gif", tmp_path / "a.gif", "--csv", tmp_path / "a.csv")
+    assert run("replay", match, *files, "--every", 10, "--render-size", "300x200").code == 0
     assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF89a")
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 22
 
@@ -419,9 +418,8 @@ def test_replay_puts_several_matches_on_one_page_and_exports_one_alone(match: Pa
     printed = run("replay", match, match, "--html", tmp_path / "both.html", "--json").json()
     assert [report["steps"] for report in printed] == [20, 20]
     assert (tmp_path / "both.html").read_text().count("<iframe srcdoc=") == 2
-    assert "--csv: of one replay alone, 2 are given" in refused(
-        run("replay", match, match, "--csv", tmp_path / "a.csv")
-    )
+    printed = refused(run("replay", match, match, "--csv", tmp_path / "a.csv"))
+    assert "--csv: of one replay alone, 2 are given" in printed
 
 
 def test_a_game_without_aircraft_gives_no_flight_recording(match: Path, tmp_path: Path, run, refused):

@@ -1,6 +1,7 @@
 """What a prompt or notebook shows of a simulation, a solution or a game is one line."""
 
 import dataclasses
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from palaestra.core.files.short_repr import short_repr
 from palaestra.evaluation import Rating
 
 pytestmark = pytest.mark.check
+html_of = methodcaller("_repr_html_")
 
 
 @dataclasses.dataclass
@@ -75,13 +77,13 @@ def test_what_is_left_of_a_sum_that_is_0_is_shown_as_0_and_a_bound_as_it_is():
 def test_a_notebook_shows_ratings_and_exact_values_a_line_a_field():
     made = [exact.matrix_game([[3, 0], [1, 2]]), exact.NashConv(0.5, {"<red>": 0.5}, 0.0, 1e-9), Rating(1012.5, 40.25)]
     for found in made:
-        lines = found._repr_html_().split("\n")
+        lines = html_of(found).split("\n")
         assert lines[0] == f"<pre>{type(found).__name__}"
         assert len(lines) == 1 + len(dataclasses.fields(found))
         assert lines[-1].endswith("</pre>")
-    assert made[1]._repr_html_().count("&lt;red&gt;") == 1
+    assert html_of(made[1]).count("&lt;red&gt;") == 1
     assert repr(made[2]) == "Rating(elo=1012.5, half_width=40.25)"
-    assert made[2]._repr_html_() == "<pre>Rating\n  elo         1012.5\n  half_width  40.25</pre>"
+    assert html_of(made[2]) == "<pre>Rating\n  elo         1012.5\n  half_width  40.25</pre>"
 
 
 def test_a_number_of_an_end_that_no_rule_has_is_refused_by_the_game():

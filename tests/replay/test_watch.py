@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from operator import methodcaller
 from typing import Any
 
 import gymnasium
@@ -15,6 +16,7 @@ from palaestra.replay import Recorder, ReplayError, watch
 pytest.importorskip("PIL", reason="pictures need the extra palaestra[render]")
 pytestmark = pytest.mark.check
 CARTPOLE = "palaestra/CartPole-v0"
+html_of = methodcaller("_repr_html_")
 
 
 def decisions(shown: Any) -> int:
@@ -41,7 +43,7 @@ def test_the_last_match_alone_is_shown(env: Any):
     play(env, 6)
     shown = watch(env)
     assert decisions(shown) == 6
-    assert shown._repr_html_().startswith("<iframe srcdoc=")
+    assert html_of(shown).startswith("<iframe srcdoc=")
     assert repr(shown).startswith("<CartPole: ")
     assert "horizon, 6 decisions" in repr(shown)
 

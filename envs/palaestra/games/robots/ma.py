@@ -81,7 +81,7 @@ from palaestra.game import (
     with_options,
 )
 from palaestra.games.robots.engine import DIVERGED, Copy, compiled, version
-from palaestra.games.robots.parts import DTYPE, FIELD_DTYPES, INF, REWARD, real
+from palaestra.games.robots.parts import DTYPE, FIELD_DTYPES, INF, REWARD, real, trunk_parts
 
 FALLEN, LOST = 2, 3
 """Numbers of the end reasons."""
@@ -508,6 +508,8 @@ def game(options: Any) -> Game:
         near=np.array([[*joints, *[-1] * (most_near - len(joints))] for joints in near]).reshape(len(divided), -1),
     )
     alone = len(divided) == 1
+    about = "torque over the gear of each own motor"
+    torque = Continuous("torque", own.shape[1:], -1.0, 1.0, "1", about, parts=divided)
     seen = body_fields(kind, number) if alone else _seen(kind, divided, near, most_near, number)
     outputs = tuple(
         Copy("bodies", 0, member, array, 0) for member, array in (("position", "qpos"), ("velocity", "qvel"))
@@ -520,17 +522,7 @@ def game(options: Any) -> Game:
                 "body",
                 tuple(f"body_{k}" for k in range(len(divided))),
                 seen,
-                (
-                    Continuous(
-                        "torque",
-                        (own.shape[1],),
-                        -1.0,
-                        1.0,
-                        "1",
-                        "torque over the gear of each own motor",
-                        parts=divided,
-                    ),
-                ),
+                (torque,),
             ),
         ),
         state=(("bodies", bodies, (1,)), (DIVERGED, "f8"), ("before_m", "f8"), ("passed", "f8")),
@@ -583,28 +575,19 @@ def neighbours(kind: Robot) -> list[set[int]]:
 
 def body_fields(kind: Robot, number: Any) -> tuple[Field, ...]:
     """The observation of the one agent of a whole robot."""
-    places, speeds = ((*names, *kind.joints) for names in trunk_parts(kind))
+    places, speeds = ((*names, *kind.joints) for names in trunk_parts(is_flat=kind.root[0] == 3))
     return (
         real("position", len(places), "m, rad", "of the trunk and of all joints", number, places),
         real("velocity", len(speeds), "m/s, rad/s", "of the trunk and of all joints", number, speeds),
     )
 
 
-def trunk_parts(kind: Robot) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the trunk's positions that are shown, and of its velocities."""
-    if kind.root[0] == 3:
-        return ("height", "pitch"), ("ahead", "up", "pitch")
-    return ("height", "w", "x", "y", "z"), ("x", "y", "z", "roll", "pitch", "yaw")
-
-
-def _seen(
-    kind: Robot, divided: tuple[tuple[str, ...], ...], linked: list[list[int]], near: int, number: Any
-) -> tuple[Field, ...]:
-    own, (places, speeds) = len(divided[0]), trunk_parts(kind)
+def _seen(kind: Robot, divided: Any, linked: Any, near: int, number: Any) -> tuple[Field, ...]:
+    own, (places, speeds) = len(divided[0]), trunk_parts(is_flat=kind.root[0] == 3)
     kin = tuple((*(kind.joints[k] for k in ks), *["no joint"] * (near - len(ks))) for ks in linked)
-    words = "height and pitch" if kind.root[0] == 3 else "height and orientation (quaternion)"
+    turn = "pitch" if kind.root[0] == 3 else "orientation (quaternion)"
     table = [
-        real("trunk", kind.root[0] - kind.hidden, "m, rad", words, number, places),
+        real("trunk", kind.root[0] - kind.hidden, "m, rad", f"height and {turn}", number, places),
         real("trunk_velocity", kind.root[1], "m/s, rad/s", "of the trunk", number, speeds),
         real("joint_rad", own, "rad", "own joints", number, divided),
         real("joint_radps", own, "rad/s", "their velocities", number, divided),

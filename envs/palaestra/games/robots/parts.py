@@ -55,6 +55,13 @@ def real(name: str, size: int, unit: str, about: str, number: str, parts: Parts 
     return Field(name, (size,), -INF, INF, unit, about, number, checked=(-1e3, 1e3), parts=parts)
 
 
+def trunk_parts(is_flat: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of a trunk's positions that are shown, and of its velocities; in a plane, or in space."""
+    if is_flat:
+        return ("height", "pitch"), ("ahead", "up", "pitch")
+    return ("height", "w", "x", "y", "z"), ("x", "y", "z", "roll", "pitch", "yaw")
+
+
 def free_copies(field: str, body: int, position: int, velocity: int) -> tuple[Copy, ...]:
     """Copies of `FREE` members, from the first of its numbers in ``qpos`` and in ``qvel`` on."""
     return (
