@@ -24,6 +24,7 @@ from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
 from palaestra.games.search.turn_codec import parse
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
+from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.critic import ASKED
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, check_same_tokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, reverse_kl
@@ -332,7 +333,7 @@ def test_demonstrations_are_the_text_of_the_script_and_end_with_an_end_of_sequen
     shown = run.demonstrate(np.arange(args.groups, dtype=np.uint64))
     words = words_of(calculator)
     for lane in range(args.groups):
-        question, info = gymnasium.make(srft.ARITH, form="text", prompt="plain").reset(seed=lane)
+        question, info = gymnasium.make(ARITH, form="text", prompt="plain").reset(seed=lane)
         said = (shown.ids[lane][shown.turn[lane] == 0] - 1).tolist()
         assert said[-1] == words.eos_token_id
         assert words.decode(said[:-1]) == info["demonstration"]
@@ -440,5 +441,5 @@ def test_a_critic_that_does_not_fit_is_refused(folder: Path, tmp_path: Path):
         critic_search.Args(critic_model="folder").check()
     with pytest.raises(ValueError, match=r'no info\["answers"\].*take SearchQA'):
         critic_search.train(
-            critic_search.Args(**{**SMALL, "env_id": srft.ARITH}, model=str(folder), directory=tmp_path / "run")
+            critic_search.Args(**{**SMALL, "env_id": ARITH}, model=str(folder), directory=tmp_path / "run")
         )
