@@ -35,7 +35,7 @@ from palaestra_baselines.common.lm.rollouts import measure_exact_match
 NAME = "real_model"
 MINUTES, EVALUATIONS = 90, 6
 """Processor time of the run, and evaluations behind the first one at equal shares of it."""
-WARM_UP = 1 / 3
+WARM_UP = 1 / 6
 """Share of the run that is SFT; an evaluation falls on its end."""
 RATES = (5e-5, 1e-5)
 """Learning rates of SFT and GRPO."""
