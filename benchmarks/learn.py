@@ -116,6 +116,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.GROUPS},
     "search_turns": search_figures.draw_search,
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
+    "text_reading": text_figures.draw_reading,
     **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
     "rlae": partial(rlae_figures.draw_rlae, rlae_figures.RLAE),
     "rlae_hidden": partial(rlae_figures.draw_rlae, rlae_figures.HIDDEN),
@@ -133,6 +134,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     **{f"dipllm_{group}": partial(dipllm_figures.draw_dipllm, group) for group in ("duel", "duel20")},
     **{f"meta_{place}": partial(meta_figures.draw_scores, place) for place in meta_figures.SETTINGS},
     "meta_models": meta_figures.draw_models,
+    "real_model": real_figures.draw_real,
 }
 """Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
 TABLES = {"text_results": text_figures.write_results, "text_distil": distil_figures.write_results}

@@ -92,7 +92,7 @@ PLACES = {
     "shortcut": Place("shortcut", 16, 30, turns=3.0, measured=FEW),
     "early": Place("early", 8, 20, learning_rate=1.5e-3, measured=FEW),
     "noisy": Place("noisy", 8, 20),
-    "reading": Place("reading", 16, 15, turns=3.0, measured=FEW[:8], questions=256),
+    "reading": Place("reading", 16, 30, turns=3.0, measured=FEW, questions=256),
 }
 BASES = {**RECIPES, "reading": Recipe("palaestra/SearchQA-Reading-v0", told=0.0, steps=700)}
 """Recipes of the bases; that of `text_reading` is not bundled."""

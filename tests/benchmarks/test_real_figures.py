@@ -36,24 +36,26 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real_figures, "EVALUATIONS", 4)
     monkeypatch.setattr(real_figures, "QUESTIONS", 2)
     monkeypatch.setattr(real_figures, "RUN", {**real_figures.RUN, "groups": 2, "group": 2, "turn_tokens": 4})
-    monkeypatch.setattr(real_figures, "monotonic", itertools.count().__next__)
+    monkeypatch.setattr(real_figures, "process_time", itertools.count().__next__)
 
 
 @pytest.mark.slow
 def test_it_learns_from_transcripts_and_then_from_matches_and_goes_on_when_killed(
     small: None, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
-    kept = real_figures.Run.iterate
+    kept, last, rates = real_figures.Run.iterate, [5], list[float]()
 
     def killed(run: real_figures.Run) -> None:
-        if run.steps >= 5:
+        if run.steps >= last[0]:
             raise KeyboardInterrupt
         kept(run)
+        rates.append(run.args.learning_rate)
 
     monkeypatch.setattr(real_figures.Run, "iterate", killed)
     with pytest.raises(KeyboardInterrupt):
         learn.FIGURES["real_model"](figure_args)
-    monkeypatch.setattr(real_figures.Run, "iterate", kept)
+    assert rates == [5e-5] * 2 + [1e-5] * 3
+    last[0] = 100
     learn.FIGURES["real_model"](figure_args)
     rows = read_table(figure_args.figures / "real_model.csv")
     assert [row["stage"] for row in rows] == ["SFT", "SFT", *["SFT then GRPO"] * 3]
