@@ -5,7 +5,7 @@ itself: it is a base model, and has seen no tags. So it first learns from oracle
 right answer of questions drawn anew (SFT), and then by GRPO from the return of its own matches. All weights learn, in
 float32. The prompt is the question alone: instructions would be most of what is read.
 
-The clock of the figure is processor time, ``MINUTES`` of one core, and counts evaluations too; ``WARM_UP`` of it is SFT.
+The clock of the figure is processor time, ``MINUTES`` of a core, and counts evaluations too; ``WARM_UP`` of it is SFT.
 Exact match is that of held-out questions, greedy, before the first step and at equal times from then on. One run, of
 one seed: it shows that the parts fit and what a core can do, and compares no methods. Killed, it goes on from its last
 evaluation; checkpoints under ``runs/real_model`` take 8 GB.
@@ -33,9 +33,9 @@ from palaestra_baselines.common.checkpoints import CHECKPOINT
 from palaestra_baselines.common.lm.rollouts import measure_exact_match
 
 NAME = "real_model"
-MINUTES, EVALUATIONS = 90, 6
+MINUTES, EVALUATIONS = 30, 2
 """Processor time of the run, and evaluations behind the first one at equal shares of it."""
-WARM_UP = 1 / 6
+WARM_UP = 1 / 2
 """Share of the run that is SFT; an evaluation falls on its end."""
 RATES = (5e-5, 1e-5)
 """Learning rates of SFT and GRPO."""
@@ -53,7 +53,7 @@ SFT, GRPO = "SFT", "SFT then GRPO"
 
 
 class Run(srft.Run):
-    """A run of so many seconds of one core: `steps` counts those, and which of its stages learns depends on them alone."""
+    """A run of so many seconds of a core: `steps` counts those; which of its stages learns depends on them alone."""
 
     def __init__(self, args: srft.Args) -> None:
         """Starts."""

@@ -54,14 +54,14 @@ def test_it_learns_from_transcripts_and_then_from_matches_and_goes_on_when_kille
     monkeypatch.setattr(real_figures.Run, "iterate", killed)
     with pytest.raises(KeyboardInterrupt):
         learn.FIGURES["real_model"](figure_args)
-    assert rates == [5e-5] * 2 + [1e-5] * 3
+    assert rates == [5e-5] * 4 + [1e-5]
     last[0] = 100
     learn.FIGURES["real_model"](figure_args)
     rows = read_table(figure_args.figures / "real_model.csv")
-    assert [row["stage"] for row in rows] == ["SFT", "SFT", *["SFT then GRPO"] * 3]
+    assert [row["stage"] for row in rows] == [*["SFT"] * 3, *["SFT then GRPO"] * 2]
     assert [round(60 * float(row["minutes"])) for row in rows] == [0, 2, 4, 6, 8]
-    assert [int(row["sft_steps"]) for row in rows] == [0, 2, 2, 2, 2]
-    assert [int(row["rollouts"]) for row in rows] == [0, 0, 2, 4, 6]
+    assert [int(row["sft_steps"]) for row in rows] == [0, 2, 4, 4, 4]
+    assert [int(row["rollouts"]) for row in rows] == [0, 0, 0, 2, 4]
     picture = figure_args.figures / "real_model.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
