@@ -118,6 +118,7 @@ SAME_RULES: dict[str, tuple[Game, Game]] = {
     "observation tables": (COURIERS, told_otherwise(COURIERS)),
     "info tables": (COURIERS, replace(COURIERS, info=(Field("lead", about="other words", dtype="f8"),))),
     "words about an action": (COURIERS, with_action(COURIERS, 1, about="pace", meanings=("slow", "fast"))),
+    "names of an action's numbers": (BODY, with_action(BODY, parts=("ahead", "left"))),
     "unit of an action": (BODY, with_action(BODY, unit="kN")),
     "default of a parameter": (BODY, with_parameter("drag_nspm", default=1.0)),
     "default opponent": (COURIERS, replace(COURIERS, default_opponent="random")),

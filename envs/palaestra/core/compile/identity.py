@@ -93,7 +93,7 @@ def _rules_digest(game: Game) -> str:
 
 def _untold(action: ActionField) -> tuple[Any, ...]:
     """An action without the words that explain it."""
-    told = ("about", "meanings", "unit")
+    told = ("about", "meanings", "parts", "unit")
     members = (field.name for field in dataclasses.fields(action) if field.name not in told)
     return (type(action).__name__, *((name, getattr(action, name)) for name in members))
 
