@@ -68,7 +68,7 @@ def test_the_best_policy_is_the_latest_with_the_greatest_score(tmp_path: Path, s
 
 
 def test_without_a_score_or_a_file_that_is_all_of_the_policy_none_is_the_best(tmp_path: Path):
-    assert kept_after(tmp_path / "a", (1.0, 2.0), "exploitability") is None
+    assert kept_after(tmp_path / "a", (1.0, 2.0), "illegal") is None
     assert kept_after(tmp_path / "b", (1.0, 2.0), is_one_file=False) is None
 
 
