@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import palaestra
+from palaestra import registry
 from palaestra.cli import questions
 from palaestra.games.search.search_services import find_seeds
 
@@ -134,7 +135,9 @@ def test_a_file_is_replaced_when_all_is_written(run, tmp_path: Path, monkeypatch
     assert file.read_text() == "old"
 
 
-def test_a_preset_of_ones_own_is_asked_too(ask, run, refused, tmp_path: Path):
+def test_a_preset_of_ones_own_is_asked_too(ask, run, refused, tmp_path: Path, request: pytest.FixtureRequest):
+    for rows in (registry.ROWS, gymnasium.registry):  # other tests look at all ids
+        request.addfinalizer(lambda rows=rows: rows.pop("test/Cats-v0", None))
     passages, asked = tmp_path / "passages.jsonl", tmp_path / "questions.jsonl"
     passages.write_text(json.dumps({"id": "a", "contents": '"Cats"\nA cat sat on a mat in Ürümqi.'}) + "\n")
     asked.write_text(json.dumps({"question": "Where sat a cat?", "answer": "Ürümqi", "gold": ["a"]}) + "\n")

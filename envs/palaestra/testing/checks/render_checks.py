@@ -14,6 +14,8 @@ from palaestra.testing.players import Player
 from palaestra.testing.snapshot_view import difference, record_change, snapshot_view
 from palaestra.testing.subject import Subject
 
+SIZE = (200, 150)
+"""Columns and rows of a picture of another size than the game's own."""
 MOST_SECONDS = 0.5
 """Of the processor, for a picture."""
 
@@ -44,6 +46,10 @@ def render_has_no_side_effects(subject: Subject) -> None:
         sim.step()
     is_same = np.array_equal(np.asarray(sim.draw(lane=1)), sim.render(1))
     require(is_same, "draw() gives another picture than render()")
+    sized = subject.batch(render_size=SIZE)
+    sized.reset(seed=seed)
+    shape = sized.render().shape
+    require(shape == (*SIZE[::-1], 3), f"render_size={SIZE} gives a picture of {shape}")
     drawn, plain = EnvDriver(subject.env(render_mode="rgb_array"), seed), EnvDriver(subject.env(), seed)
     drawn.start()
     plain.start()
