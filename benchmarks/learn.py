@@ -9,7 +9,7 @@
     python benchmarks/learn.py search_turns  # turn rewards in text search
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
     python benchmarks/learn.py text_reading  # of these, the longest one: worlds that must be read
-    python benchmarks/learn.py real_model    # a pretrained model, two hours alone: see `learning.real_figures`
+    python benchmarks/learn.py real_model    # a pretrained model, half an hour of a core: see `learning.real_figures`
     python benchmarks/learn.py text_distil   # of these, distillation and SRFT: see `learning.distil_figures`
     python benchmarks/learn.py rlae --seeds 8  # ensembles of language models: see `learning.rlae_figures`
     python benchmarks/learn.py rlae_hidden     # the same where the domain is hidden
