@@ -194,6 +194,7 @@ def test_one_seed_is_for_all_queries_and_more_than_fit_into_a_batch_are_searched
     found = client.post("/retrieve", queries=queries, seed=5, topk=1)["result"]
     assert found == [client.post("/retrieve", query=queries[0], seed=5, topk=1)["result"]] * 70
     assert len(found[0]) == 1
+    assert found[0][0]["id"].startswith("5:")  # passages of two worlds are told apart
     assert client.post("/retrieve", query="xyzzy", seed=5) == {"result": []}
     assert client.send("GET", "/health")[1] == {"status": "ok", "passages": None, "worlds": FRESH}
 
