@@ -30,7 +30,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecCheckNan, VecMonito
 from palaestra.adapters.sb3 import SimulationVecEnv, as_vec_env
 
 torch.set_num_threads(1)
-TEXT_IDS = ("palaestra/SearchQA-Custom-v1",)
+TEXT_IDS = (
+    "palaestra/SearchQA-Custom-v1",
+    "palaestra/SearchQA-Reading-v0",
+    "palaestra/SearchQA-Reading-Fictional-v0",
+)
 """Observations are texts, which Stable-Baselines3 does not take."""
 CARTPOLE = "palaestra/CartPole-v0"
 LAST = 5

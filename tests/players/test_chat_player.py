@@ -164,7 +164,7 @@ def test_a_called_tool_is_answered_by_its_result(serve: Serve):
         {"content": "<answer>right</answer> <think>I could <search>this</search>.</think> <think> <think>"},
         {"content": "<answer>right</answer>", "reasoning_content": "I could <search>this</search>."},
         {"content": "<answer>right</answer>", "reasoning": "I could <search>this</search>."},
-        {"content": "so <search>", "tool_calls": [{"function": {"name": "answer", "arguments": '{"x": "right"}'}}]},
+        {"content": "not <answer>this</answer>, so <search>", "tool_calls": [{"function": {"name": "answer", "arguments": '{"x": "right"}'}}]},
     ],
 )
 def test_thoughts_are_no_turn_and_a_record_keeps_them(serve: Serve, message: dict[str, Any], tmp_path: Path):
@@ -188,6 +188,7 @@ def test_lanes_are_asked_at_the_same_time_and_no_more_than_are_allowed(serve: Se
 
     def answer(messages: Messages) -> Answer:
         meeting.wait(timeout=20)
+        time.sleep(0.05)  # one more would come meanwhile
         return oracle(messages)
 
     stub = serve(answer)
