@@ -81,7 +81,9 @@ def test_a_run_with_other_arguments_is_refused_and_loses_nothing(args: FigureArg
     mark_finished(run, steps=5)
     (run.folder / "checkpoint.safetensors").touch()
     assert finished(run)
-    with pytest.raises(FileExistsError, match=r"seed_0 holds a run with other settings \(gamma: was 0\.98, is 0\.5\)"):
+    with pytest.raises(
+        FileExistsError, match=rf"seed_0 holds a run with other settings \(gamma: was {run.gamma}, is 0\.5\)"
+    ):
         finished(dataclasses.replace(run, gamma=0.5))
     assert sorted(file.name for file in run.folder.iterdir()) == ["checkpoint.safetensors", "done.json"]
 
