@@ -22,6 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import open_loop
 from measurement import VERDICTS, Measurement, print_measurements
 from palaestra import registry
@@ -31,13 +33,20 @@ from palaestra.core.files import write_atomically
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, wilson_interval
 from palaestra.games.skirmish import maps
 
-RANDOM_MAPS = ("3m", "8m", "2s3z", "3s5z", "5m_vs_6m", "MMM", "3s_vs_5z", "10m_vs_11m")
+EXPLOSIONS = ("bane_vs_bane", "so_many_baneling")
+"""Maps that chains of explosions decide: random play wins on them, and they measure nothing."""
+CLIFF, CLIFF_BAR, OVERLAP_BAR = "2c_vs_64zg", 60.0, 2.0
+"""Per cent of the matches, and of the decisions of units in which two bodies overlap by over half."""
 RANDOM_BAR, FOCUS_BAR, KITE_BAR = 1.0, 90.0, 60.0
 """Per cent of the matches; KITE_BAR in points."""
 MIRRORED_MAPS = ("3m", "8m", "MMM", "2s3z", "3s5z")
 MIRRORED_SCRIPTS = ("nearest", "weakest", "focus_fire", "kite", "retreat_heal")
 MIRRORED_BAR = 2.0
-"""How far red's share may be from 50 %, points."""
+"""How far red's share may be from 50 %, points, in 10,000 matches."""
+EVEN_MAPS = (*MIRRORED_MAPS, "25m", "1c3s5z", "bane_vs_bane")
+EVEN_SCRIPTS = (*MIRRORED_SCRIPTS, "split", "surround")
+EVEN_BAR = 4.0
+"""The same in 1,024 matches."""
 DUEL, GENERATED = "palaestra/SkirmishDuel-v0", "palaestra/SkirmishGen-a5v5-v0"
 OPEN_LOOP_BAR, SEARCH_SEEDS = 15.0, range(8)
 LEARNING = "python benchmarks/learn.py skirmish"
@@ -128,12 +137,52 @@ def smac_sizes(ally: str, enemy: str, types: int, agents: int, enemies: int) -> 
 def random_play(plan: Plan) -> list[Measurement]:
     """Uniformly random legal orders against the built-in script."""
     measurements = []
-    for map in RANDOM_MAPS:
+    for map in maps.names():
         table = plan.played(f"palaestra/Skirmish-{map}-v0", "random", "builtin", 1024, f"random {map}")
-        measurements.append(
-            Measurement("random", f"{map}: random wins, %", percent_won(table), RANDOM_BAR, False, ends(table))
-        )
+        bar, note = (None, "chains of explosions decide; ") if map in EXPLOSIONS else (RANDOM_BAR, "")
+        won = percent_won(table)
+        measurements.append(Measurement("random", f"{map}: random wins, %", won, bar, False, note + ends(table)))
     return measurements
+
+
+def cliff(plan: Plan) -> list[Measurement]:
+    """The map on which two colossi stand on a cliff: what scripts win, and how much bodies overlap at its foot."""
+    id = f"palaestra/Skirmish-{CLIFF}-v0"
+    measurements = []
+    for script in ("random", "hold", *EVEN_SCRIPTS):
+        table = plan.played(id, script, "builtin", 512, f"{script} {CLIFF}")
+        won = percent_won(table)
+        measurements.append(Measurement("cliff", f"{CLIFF}: {script} wins, %", won, CLIFF_BAR, False, ends(table)))
+    for done, script in enumerate(("random", "hold", "nearest")):
+        plan.report_progress(done, 3, "overlap")
+        about = f"{CLIFF}: {script}, decisions of units that overlap by over half, %"
+        measurements.append(Measurement("cliff", about, 100 * overlap_share(id, script), OVERLAP_BAR, False))
+    return measurements
+
+
+def overlap_share(id: str, script: str, matches: int = 32) -> float:
+    """Share of the decisions of living units in which a unit overlaps another one by over half, see `overlapping`."""
+    sim = registry.make_batch(id, matches, opponents={"red": script, "blue": "builtin"}, autoreset_mode="off")
+    sim.reset(seed=0)
+    states: Any = sim.states
+    deep = living = 0
+    while not (sim.terminated | sim.truncated).all():
+        for s in states[~(sim.terminated | sim.truncated)]:
+            over_half = overlapping(sim.game.world.units, s)
+            deep, living = deep + int(over_half.sum()), living + len(over_half)
+        sim.step()
+    sim.close()
+    return deep / living
+
+
+def overlapping(units: np.ndarray, state: Any) -> np.ndarray:
+    """Whether each living unit overlaps another one by over half of the sum of their radii: bool ``[living]``."""
+    alive = np.flatnonzero(state["alive"])
+    bodies, place = units[state["kind"][alive]], state["position"][alive]
+    away = np.hypot(*(place[:, None] - place).transpose(2, 0, 1))
+    touch = bodies["separation_radius"][:, None] + bodies["separation_radius"]
+    layer = bodies["flying"][:, None] == bodies["flying"]
+    return ((away < 0.5 * touch) & layer & ~np.eye(len(alive), dtype=bool)).any(axis=1)
 
 
 def scripts(plan: Plan) -> list[Measurement]:
@@ -158,6 +207,19 @@ def mirrored(plan: Plan) -> list[Measurement]:
         for script in MIRRORED_SCRIPTS:
             table = plan.played(DUEL, script, script, 10_000, f"{script} {map}", map=map)
             measurements.append(mirrored_measurement(map, script, table, MIRRORED_BAR))
+    return measurements
+
+
+def even(plan: Plan) -> list[Measurement]:
+    """The same script on both sides of every map of equal sides, in Skirmish and as a duel."""
+    measurements = []
+    for map in EVEN_MAPS:
+        for script in EVEN_SCRIPTS:
+            table = plan.played(f"palaestra/Skirmish-{map}-v0", script, script, 1024, f"{script} {map}")
+            measurements.append(mirrored_measurement(map, script, table, EVEN_BAR))
+            if map != "bane_vs_bane":  # refused: mirrored in y
+                table = plan.played(DUEL, script, script, 1024, f"{script} duel {map}", map=map)
+                measurements.append(mirrored_measurement(f"duel {map}", script, table, EVEN_BAR))
     return measurements
 
 
@@ -221,6 +283,8 @@ GROUPS: dict[str, Callable[[Plan], list[Measurement]]] = {
     "random": random_play,
     "scripts": scripts,
     "mirrored": mirrored,
+    "even": even,
+    "cliff": cliff,
     "open_loop": open_loops,
 }
 

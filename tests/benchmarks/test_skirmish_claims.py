@@ -14,6 +14,7 @@ import open_loop
 import palaestra_assets
 import skirmish_claims as claims
 from measurement import Measurement
+from palaestra import registry
 from palaestra.core.run.kernel import KernelSimulation
 from palaestra.evaluation import MatchTable
 from palaestra.evaluation.matches import MATCH
@@ -67,8 +68,9 @@ def test_a_map_that_is_missing_is_counted(monkeypatch: pytest.MonkeyPatch):
 def test_a_random_player_that_wins_is_reported(played: dict[str, MatchTable]):
     played["random palaestra/Skirmish-MMM-v0"] = table(2, 97, 1)
     rows = {measurement.about: measurement for measurement in claims.random_play(claims.Plan())}
-    assert len(rows) == 8
-    assert [about for about, measurement in rows.items() if not measurement.holds] == ["MMM: random wins, %"]
+    assert len(rows) == 23
+    assert sum(measurement.holds is None for measurement in rows.values()) == 2
+    assert [about for about, measurement in rows.items() if measurement.holds is False] == ["MMM: random wins, %"]
     assert rows["MMM: random wins, %"].note == "2 of 100 (0.6 to 7.0 %), draws 1"
 
 
@@ -92,6 +94,26 @@ def test_the_same_script_plays_both_sides_of_all_maps(played: dict[str, MatchTab
     rows = claims.mirrored(claims.Plan())
     assert len(rows) == 25
     assert sum(measurement.holds is True for measurement in rows) == 5
+
+
+def test_an_even_map_is_played_as_battle_and_as_duel(played: dict[str, MatchTable]):
+    played["kite palaestra/Skirmish-bane_vs_bane-v0"] = table(53, 47)
+    rows = claims.even(claims.Plan())
+    assert len(rows) == 15 * 7
+    assert [row.about[:12] for row in rows if row.holds] == ["bane_vs_bane"]
+
+
+def test_units_that_stand_on_each_other_are_counted(tmp_path: Path):
+    sim = registry.make_batch("palaestra/Skirmish-2m_vs_1z-v0", 1, compiled=False)
+    sim.reset(seed=0)
+    states: Any = sim.states
+    assert claims.overlapping(sim.game.world.units, states[0]).tolist() == [False] * 3
+    first, second = (np.flatnonzero(states[0]["alive"])[k] for k in (0, 1))
+    radius = float(sim.game.world.units["separation_radius"][states[0]["kind"][first]])
+    for way, expected in ((0.99, True), (1.01, False)):
+        states[0]["position"][second] = states[0]["position"][first] + (way * radius, 0.0)
+        assert claims.overlapping(sim.game.world.units, states[0]).tolist() == [expected, expected, False]
+    sim.close()
 
 
 def test_the_best_sequence_on_the_other_seeds_counts():

@@ -10,6 +10,7 @@ import pytest
 from skirmish.battles import OPEN, SMAC, Units, put, start, unit, write_map
 
 from palaestra.core.compile.linker import jit_disabled
+from palaestra.core.files import FileError
 from palaestra.game import Choice
 from palaestra.games.skirmish import games, maps
 from palaestra.games.skirmish.battle_records import BLUE, RED
@@ -54,7 +55,7 @@ def test_equal_sides_on_mirrored_ground_are_symmetric(map: str):
     assert game.mirror is not None
 
 
-@pytest.mark.parametrize("map", ["5m_vs_6m", "2m_vs_1z", "bane_vs_bane", "corridor", "waves"])
+@pytest.mark.parametrize("map", ["5m_vs_6m", "2m_vs_1z", "corridor", "waves"])
 def test_other_maps_promise_no_symmetry(map: str):
     game = games.duel(map)
     assert game.mirror is None
@@ -69,6 +70,16 @@ def test_a_map_whose_points_are_not_mirrored_promises_no_symmetry(tmp_path: Path
     assert not games.is_mirrored(maps.load(write_map(tmp_path, red, [("zealot", 22, 10)])))
     wall = (*OPEN[:9], "." * 20 + "#" + "." * 11, *OPEN[10:])
     assert not games.is_mirrored(maps.load(write_map(tmp_path, red, [("marine", 22, 10)], wall)))
+    assert games.duel(write_map(tmp_path, red, [("marine", 22, 10)], wall)).mirror is None
+
+
+def test_sides_that_are_mirrored_in_y_are_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"map bane_vs_bane: its sides are mirrored in y, .* exchange x and y"):
+        games.duel("bane_vs_bane")
+    red: Units = [("marine", 10, 8), ("zealot", 12, 8)]
+    with pytest.raises(FileError, match=r"own\.json: its sides are mirrored in y"):
+        games.duel(write_map(tmp_path, red, [("zealot", 12, 12), ("marine", 10, 12)]))
+    assert not games.duel(write_map(tmp_path, red, [("zealot", 12, 13), ("marine", 10, 12)])).symmetric_teams
 
 
 @pytest.mark.parametrize("map", ["3m", "2s3z"])

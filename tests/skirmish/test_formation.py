@@ -10,7 +10,7 @@ from skirmish.battles import terrain_of
 
 from palaestra.games.skirmish import maps
 from palaestra.games.skirmish.battle_records import World
-from palaestra.games.skirmish.build import Variant, world_of
+from palaestra.games.skirmish.build import Variant, mirror_of, world_of
 from palaestra.games.skirmish.formation import reachable, stand_around
 from palaestra.games.skirmish.maps import BattleMap
 from palaestra.games.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
@@ -18,7 +18,7 @@ from palaestra.games.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
 GROUND_32 = np.ones((32, 32), np.uint8)
 
 
-def stand(points: list, radii: list, flying: list | None = None, open_cells: np.ndarray = GROUND_32, turn: int = 1):
+def stand(points: list, radii: list, flying: list | None = None, open_cells: np.ndarray = GROUND_32, turn: tuple[int, int] = (1, 1)):
     count = len(points)
     is_flier = np.array(flying or [False] * count)
     return stand_around(np.array(points, float), np.array(radii, float), is_flier, [open_cells] * count, turn)
@@ -106,9 +106,9 @@ def test_units_of_one_group_may_stand_on_different_ground():
 @pytest.mark.jitless
 def test_the_other_side_stands_mirrored_in_x():
     radii = [0.375, 0.75, 0.5, 0.375, 0.625, 0.375, 0.5625]
-    left, right = stand([(9, 16)] * 7, radii), stand([(23, 16)] * 7, radii, turn=-1)
+    left, right = stand([(9, 16)] * 7, radii), stand([(23, 16)] * 7, radii, turn=(-1, 1))
     np.testing.assert_array_equal(right, (32, 0) + left * (-1, 1))
-    assert (left != stand([(9, 16)] * 7, radii, turn=-1)).any()
+    assert (left != stand([(9, 16)] * 7, radii, turn=(-1, 1))).any()
 
 
 @pytest.mark.jitless
@@ -174,7 +174,32 @@ def test_red_stands_in_the_order_of_the_maps_kinds_then_x_and_y(name: str):
     keys = [(battle.red.units.index(kind), x, y) for kind, (x, y) in zip(names[:reds], places[:reds], strict=True)]
     assert keys == sorted(keys)
     assert sorted(names[:reds]) == sorted(battle.red.units)
-    assert names[reds:] == list(battle.blue.units)
+    if sorted(battle.blue.units) != sorted(battle.red.units):
+        assert names[reds:] == list(battle.blue.units)
+
+
+@pytest.mark.parametrize("name", ["3m", "8m", "25m", "2s3z", "3s5z", "1c3s5z", "MMM", "bane_vs_bane"])
+def test_where_both_sides_are_equal_blue_is_the_mirror_image_of_red_unit_by_unit(name: str):
+    battle, world = bundled(name)
+    kinds, places = (np.split(part, 2) for part in starts(world))
+    factors = (1, -1) if name == "bane_vs_bane" else (-1, 1)
+    assert mirror_of(battle) == factors
+    edge = np.where(np.array(factors) < 0, battle.size, 0)
+    assert kinds[0].tolist() == kinds[1].tolist()
+    assert places[0].tolist() == (edge + places[1] * factors).tolist()
+
+
+@pytest.mark.parametrize("name", ["MMM", "bane_vs_bane"])
+def test_with_smacs_rules_blue_is_in_the_order_of_the_map(name: str):
+    battle = maps.load(name)
+    world = world_of([battle], Variant(smac_rules=True))
+    names = [battle.ruleset.unit_names[kind] for kind in starts(world)[0][len(battle.red.units) :]]
+    assert names == list(battle.blue.units)
+
+
+def test_the_places_of_other_maps_are_no_mirror_images():
+    for name in ("5m_vs_6m", "corridor", "2c_vs_64zg"):
+        assert mirror_of(maps.load(name)) is None
 
 
 @pytest.mark.parametrize("name", maps.names())

@@ -166,18 +166,19 @@ def test_ways_are_as_short_as_steps_that_need_both_cells_beside_a_diagonal_allow
                 assert len(cells) - 1 == int(number), (x, y)
 
 
-def test_there_is_no_way_into_or_out_of_a_closed_room_or_a_wall():
+def test_ways_to_where_none_leads_end_in_the_nearest_cells_that_can_be_reached():
     terrain = terrain_of(
         "..#.",
-        "..##",
+        ".^##",
         "....",
     )
     ways = ways_over(terrain)
-    closed, wall, others = 11, [6, 7, 10], [0, 1, 2, 3, 4, 5, 8, 9]
-    assert (ways[closed] == NO_WAY).all()
-    assert (ways[wall] == NO_WAY).all()
-    assert (ways[:, [closed, *wall]] == NO_WAY).all()
-    assert ((ways[np.ix_(others, others)] == NO_WAY) == np.eye(8, dtype=bool)).all()
+    closed, wall, others = 11, [6, 7, 10], [0, 1, 2, 3, 4, 8, 9]
+    assert (ways[:, [closed, 5, *wall]] == NO_WAY).all()
+    assert ((ways[np.ix_(others, others)] == NO_WAY) == np.eye(7, dtype=bool)).all()
+    for goal, ends in ((5, {1, 4, 9}), (6, {2}), (7, {3, closed}), (10, {9, closed}), (closed, {3, 9, closed})):
+        assert set(np.flatnonzero(ways[goal] == NO_WAY)) - {5, *wall} == ends | {closed}, goal
+    assert [int(ways[5, cell]) for cell in (0, 8, 2, 3)] == [0, 3, 2, 2]  # east, south, west, west
 
 
 def test_ground_that_is_one_rectangle_needs_no_table():
@@ -292,6 +293,24 @@ def test_an_attacker_goes_around_a_wall_to_its_target(tmp_path: Path):
         assert not 6 <= x < 7 or y >= 5
     assert unit(sim, "hit_points", 1) < 45
     assert unit(sim, "position", 0)[0] >= 7
+
+
+PLATEAU = ("............", ".....^^^^...", ".....^##^...", ".....^##^...", ".....^^^^...", "............")
+
+
+@pytest.mark.parametrize(("at", "foot"), [((5.5, 2.5), (4, 2)), ((7.5, 4.5), (6, 5))])
+def test_who_cannot_climb_waits_at_the_foot_of_a_cliff_nearest_to_its_target(
+    tmp_path: Path, at: tuple[float, float], foot: tuple[int, int]
+):
+    hunt = {"kind": "attack_units", "points": []}
+    sim = fight(tmp_path, [("colossus", *at), ("marine", 11.5, 0.5)], [("zergling", 0.5, 2.5)], PLATEAU, hunt)
+    places = list[tuple[int, int]]()
+    for _ in range(16):
+        put(sim, 2, hit_points=35.0)
+        decide(sim, [STOP, STOP], ATTACK_MOVE)
+        x, y = unit(sim, "position", 2)
+        places.append((int(x), int(y)))
+    assert places[-4:] == [foot] * 4
 
 
 # --- bodies ---

@@ -96,10 +96,17 @@ def world_of(battles: Sequence[BattleMap], variant: Variant) -> World:
 
 
 def _openings(b: BattleMap, name: str, units: np.ndarray, variant: Variant) -> np.ndarray:
-    """The records of one side; red, and blue where both learn, in SMAC's order: by kind, x and y."""
+    """The records of one side; red in SMAC's order: by kind, x and y.
+
+    Blue's are in the map's order; where both sides have the same units, or both learn, each is in the place of its
+    mirror image. With SMAC's rules they are as SMAC has them.
+    """
     side: Side = getattr(b, name)
-    if variant.both_learn:
+    is_even = sorted(b.red.units) == sorted(b.blue.units) and not variant.smac_rules
+    is_mirrored = name == "blue" and (variant.both_learn or is_even)
+    if is_mirrored:
         side = in_order_of(b.red.units, side)
+    turn = (1, 1) if name == "red" else mirror_of(b) or (-1, 1)
     rows = np.array([b.ruleset.number_of(unit) for unit in side.units])
     found = np.zeros(len(rows), OPENING)
     found["kind"], found["there"], found["wave"] = rows, 1, side.waves
@@ -111,13 +118,28 @@ def _openings(b: BattleMap, name: str, units: np.ndarray, variant: Variant) -> n
         members = (side.waves == together[0]) & (side.arrivals == together[1:]).all(axis=1)
         members = np.flatnonzero(members & ~np.isnan(side.positions[:, 0]))
         if len(members):
-            places[members] = _places(b, name, side.positions[members], units[rows[members]])
+            places[members] = _places(b, name, side.positions[members], units[rows[members]], turn)
     found["x"], found["y"] = places.T
-    if name == "red" or variant.both_learn:
-        forward = 1 if name == "red" else -1
+    if name == "red" or is_mirrored:
         kind = np.array([side.units.index(unit) for unit in side.units])
-        found = found[np.lexsort((places[:, 1], forward * places[:, 0], kind, found["first"], found["wave"]))]
+        x, y = (places * turn).T
+        found = found[np.lexsort((y, x, kind, found["first"], found["wave"]))]
     return found
+
+
+def mirror_of(b: BattleMap) -> tuple[int, int] | None:
+    """Factors of x and y by which blue's points are the mirror image of red's, of the same units; None if they are not.
+
+    ``(-1, 1)`` is a mirror between west and east, ``(1, -1)`` one between south and north. Places that are drawn are
+    anybody's.
+    """
+    width, height = b.size
+    red = sorted(zip(b.red.units, np.nan_to_num(b.red.positions, nan=-1.0).tolist(), strict=True))
+    for factors, edge in (((-1, 1), (width, 0)), ((1, -1), (0, height))):
+        image = np.nan_to_num(edge + b.blue.positions * factors, nan=-1.0)
+        if red == sorted(zip(b.blue.units, image.tolist(), strict=True)):
+            return factors
+    return None
 
 
 def in_order_of(units: Sequence[str], side: Side) -> Side:
@@ -138,7 +160,9 @@ def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, vari
     return found
 
 
-def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) -> np.ndarray:
+def _places(
+    b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray, turn: tuple[int, int]
+) -> np.ndarray:
     known: dict[tuple, np.ndarray] = {}  # most units of a group are on the same ground
     cells = []
     for unit, point in zip(of_unit, points, strict=True):
@@ -147,7 +171,6 @@ def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray) ->
             ground = b.climbable if unit["cliff_walker"] else b.walkable
             known[kind] = np.ones_like(ground) if unit["flying"] else reachable(ground, point)
         cells.append(known[kind])
-    turn = 1 if name == "red" else -1
     try:
         return stand_around(points, of_unit["separation_radius"], of_unit["flying"] == 1, cells, turn)
     except ValueError as error:

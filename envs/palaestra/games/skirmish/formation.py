@@ -17,7 +17,7 @@ FARTHEST = 8.0
 
 
 def stand_around(
-    points: np.ndarray, radii: np.ndarray, flying: np.ndarray, open_cells: Sequence[np.ndarray], turn: int = 1
+    points: np.ndarray, radii: np.ndarray, flying: np.ndarray, open_cells: Sequence[np.ndarray], turn: tuple[int, int] = (1, 1)
 ) -> np.ndarray:
     """Gives each unit the free place that is nearest to its point; the first come first.
 
@@ -26,7 +26,8 @@ def stand_around(
         radii: Of the bodies, float64 ``[units]``, cells.
         flying: bool ``[units]``: fliers and walkers do not touch each other.
         open_cells: uint8 ``[rows, columns]`` for each unit: where it may stand.
-        turn: 1, or -1 to prefer the places mirrored in x, so that two sides that face each other are mirror images.
+        turn: Factors of x and y: with a -1 mirrored places are preferred, so that two sides that face each other are
+            mirror images.
 
     Returns:
         float64 ``[units, 2]``, cells.
@@ -38,7 +39,7 @@ def stand_around(
     for k, point in enumerate(points):
         others = np.flatnonzero(flying[:k] == flying[k])
         for first in range(0, len(_places()), TOGETHER):
-            spots = point + _places()[first : first + TOGETHER] * (turn, 1)
+            spots = point + _places()[first : first + TOGETHER] * turn
             away = ((spots[:, None] - placed[others]) ** 2).sum(axis=2)
             free = (away >= (radii[others] + radii[k]) ** 2).all(axis=1) & _is_open(open_cells[k], spots)
             if free.any():

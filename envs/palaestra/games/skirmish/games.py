@@ -70,7 +70,7 @@ from palaestra.core.files import TextFile, TextSource
 from palaestra.game import Game, Option, with_options
 from palaestra.games.skirmish import orders, smac_view
 from palaestra.games.skirmish.battle_records import MOST_CHANGES
-from palaestra.games.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, in_order_of, make_game
+from palaestra.games.skirmish.build import CAPACITIES, SMAC, SPARSE, Variant, make_game, mirror_of
 from palaestra.games.skirmish.maps import BattleMap, Side, is_bundled, load
 from palaestra.games.skirmish.ruleset import is_bundled_ruleset
 
@@ -377,7 +377,8 @@ def duel(options: Any) -> Game:
     leave; nothing else changes.
 
     On ``"3m"`` no team has to attack; ``"arena"`` is a closed room in which three marines see three others. Where both
-    sides have the same units at mirrored points of mirrored open ground, the teams are symmetric.
+    sides have the same units at points mirrored in x of mirrored open ground, the teams are symmetric; elsewhere one of
+    them may be better off. Sides that are mirrored in y are refused: of the bundled maps ``"bane_vs_bane"``.
 
     ## Rewards
 
@@ -391,6 +392,11 @@ def duel(options: Any) -> Game:
     The time between two shots of a weapon varies by -1 to +2 loops.
     """
     ground = load(options.map, options.ruleset)
+    if mirror_of(ground) == (1, -1):
+        raise ground.unfit(
+            "its sides are mirrored in y, and the rules of movement are fair to sides that are mirrored in x: exchange x "
+            "and y of all points and of the terrain"
+        )
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
     variant = Variant(options.reward, both_learn=True)
     return make_game([ground], variant, zero_sum=True, default_opponent="focus_fire", **more)
@@ -399,11 +405,10 @@ def duel(options: Any) -> Game:
 def is_mirrored(ground: BattleMap) -> bool:
     """Whether both sides of a map have the same units, points and ground, mirrored in x, and no wall between."""
     rows = np.flatnonzero(ground.walkable.any(axis=1))
-    blue = in_order_of(ground.red.units, ground.blue)
     return (
-        ground.red.units == blue.units
+        mirror_of(ground) == (-1, 1)
         and bool(ground.walkable[rows[0] : rows[-1] + 1].all())
-        and np.array_equal(ground.red.positions, (ground.size[0], 0) + blue.positions * (-1, 1))
+        and not np.isnan(ground.red.positions).any()
         and not (ground.red.arrivals.any() or ground.red.waves.any())
         and not (ground.blue.arrivals.any() or ground.blue.waves.any())
     )

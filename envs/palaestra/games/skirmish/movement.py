@@ -37,6 +37,7 @@ NEIGHBOURS = 8
 STEP_X = np.array([1, 0, -1, 0, 1, -1, -1, 1])
 STEP_Y = np.array([0, 1, 0, -1, 1, 1, -1, -1])
 NO_WAY = 255
+FAR = 1 << 62
 ROUNDING = 1.5 * 2.0**32
 """Added to a number and subtracted again it leaves multiples of 2**-20: float64 has 52 bits, and rounds halves to even,
 which is the same for a number and for its mirror image."""
@@ -116,6 +117,9 @@ def shortest_ways(terrain, ways, queue, steps):
     Breadth-first search from each cell; a diagonal step costs as much as a straight one and needs both cells beside it
     to be open. Of equal ways the one found first, straight steps before diagonal ones.
 
+    Where there is no way to a cell, as it has no ground (cliff walkers and fliers are there too) or the ground is not
+    connected, ways lead to the nearest ground that can be reached, and end there.
+
     Args:
         terrain: Bits uint8 ``[rows, columns]``.
         ways: uint8 ``[cells, cells]``.
@@ -127,27 +131,39 @@ def shortest_ways(terrain, ways, queue, steps):
         for cell in range(rows * columns):
             ways[goal, cell] = NO_WAY
             steps[cell] = -1
-        if terrain[goal // columns, goal % columns] & GROUND == 0:
-            continue
-        queue[0], steps[goal] = goal, 0
-        first, last = 0, 1
-        while first < last:
-            cell = queue[first]
-            first += 1
-            row, column = cell // columns, cell % columns
-            for k in range(NEIGHBOURS):
-                to_row, to_column = row + STEP_Y[k], column + STEP_X[k]
-                if to_row < 0 or to_column < 0 or to_row >= rows or to_column >= columns:
+        first = last = 0
+        while True:
+            nearest = FAR  # square of the distance to ground that no way has reached yet
+            for cell in range(rows * columns):
+                if steps[cell] >= 0 or terrain[cell // columns, cell % columns] & GROUND == 0:
                     continue
-                beside = terrain[row, to_column] & terrain[to_row, column] & terrain[to_row, to_column]
-                other = to_row * columns + to_column
-                if beside & GROUND == 0 or steps[other] >= 0:
-                    continue
-                steps[other] = steps[cell] + 1
-                # the way back: from `other` towards the goal is the opposite step
-                ways[goal, other] = (k + 2) % 4 if k < 4 else 4 + (k - 2) % 4
-                queue[last] = other
-                last += 1
+                away = (cell // columns - goal // columns) ** 2 + (cell % columns - goal % columns) ** 2
+                if away < nearest:
+                    nearest, last = away, first
+                if away == nearest:
+                    queue[last] = cell
+                    last += 1
+            for k in range(first, last):
+                steps[queue[k]] = 0
+            while first < last:
+                cell = queue[first]
+                first += 1
+                row, column = cell // columns, cell % columns
+                for k in range(NEIGHBOURS):
+                    to_row, to_column = row + STEP_Y[k], column + STEP_X[k]
+                    if to_row < 0 or to_column < 0 or to_row >= rows or to_column >= columns:
+                        continue
+                    beside = terrain[row, to_column] & terrain[to_row, column] & terrain[to_row, to_column]
+                    other = to_row * columns + to_column
+                    if beside & GROUND == 0 or steps[other] >= 0:
+                        continue
+                    steps[other] = steps[cell] + 1
+                    # the way back: from `other` towards the goal is the opposite step
+                    ways[goal, other] = (k + 2) % 4 if k < 4 else 4 + (k - 2) % 4
+                    queue[last] = other
+                    last += 1
+            if nearest == FAR:
+                break
 
 
 def find_ways(terrain: np.ndarray, always: bool = False) -> np.ndarray:
