@@ -52,7 +52,7 @@ from palaestra_baselines.common.training import (
     learning_command,
     weighted_mean,
 )
-from palaestra_baselines.common.unit_networks import UnitUtilities, load_utilities
+from palaestra_baselines.common.unit_networks import Network, UnitUtilities, load_utilities, make_utilities
 
 METHOD = "qmix"
 load_policy = load_utilities
@@ -101,10 +101,12 @@ class Args(FactoredArgs):
 
     Attributes:
         network: ``flat`` reads the whole observation by one layer, ``entity`` each unit's row by the same weights.
+        mixer: ``monotone`` is that of QMIX, ``sum`` adds the utilities up as VDN does, with the targets of QMIX.
         mixer_hidden: Width of the hidden layer of the hypernetworks.
     """
 
-    network: Literal["flat", "entity"] = "flat"
+    network: Network = "flat"
+    mixer: Literal["monotone", "sum"] = "monotone"
     mixer_hidden: int = 64
     directory: Path = Path("runs/qmix/{env_id}")
 
@@ -136,6 +138,14 @@ class MonotoneMixer(nn.Module):
         return (w2.abs() * hidden).sum(-1, keepdim=True) + v
 
 
+class SumMixer(nn.Module):
+    """``Q_tot = sum_i q_i``, the total of VDN (arXiv 1706.05296)."""
+
+    def forward(self, utilities: torch.Tensor, position: Position, features: Any) -> torch.Tensor:
+        """Totals ``[..., 1]`` of utilities ``[..., A]``, 0 for agents out of the match."""
+        return utilities.sum(-1, keepdim=True)
+
+
 class Factored(nn.Module):
     """Utilities and the mixer of a team.
 
@@ -157,12 +167,9 @@ class Factored(nn.Module):
 
 def make_networks(args: Args, roster: Roster, state_size: int) -> Factored:
     """The networks of the learning agents."""
-    if args.network == "entity":
-        utilities = UnitUtilities(roster, args.hidden, args.recurrent)
-    elif args.recurrent:
-        utilities = FlatUtilities(roster, args.hidden)
-    else:
-        utilities = Utilities(roster, args.hidden)
+    utilities = make_utilities(roster, args.network, args.hidden, args.recurrent)
+    if args.mixer == "sum":
+        return Factored(utilities, SumMixer())
     return Factored(utilities, MonotoneMixer(state_size, roster.agents, args.embedding, args.mixer_hidden))
 
 

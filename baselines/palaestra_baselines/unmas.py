@@ -15,15 +15,15 @@ match have no weight, so the total fits any number of agents::
 The weights w, b and V are hypernetworks of the global state s. Q_tot rises in every Q_i, so each agent's own greedy
 action is a greedy joint action. These formulas, the streams and double Q-learning's targets are the paper's.
 
-``--variant paper`` has the paper's networks: utilities and mixer read vectors of fixed length, so their weights belong
-to one battle although dead units have no share. ``--variant entity`` (ours, the default) reads units: utilities of
+``--network paper`` has the paper's networks: utilities and mixer read vectors of fixed length, so their weights belong
+to one battle although dead units have no share. ``--network entity`` (ours, the default) reads units: utilities of
 `palaestra_baselines.common.unit_networks`, and the state as a set of units, encoded and pooled by side. No weight
 depends on a number of units: they play and learn any battle of these units, several at once too::
 
     python -m palaestra_baselines.unmas --env-id palaestra/Skirmish-5m_vs_6m-v0
     python -m palaestra_baselines.unmas --env-id palaestra/SkirmishUnshaped-Maps-v0 --options 'maps=["3m","5m","8m"]'
 
-Ours in both variants: the total is divided by the number of living agents, which the published code cuts at 8; every
+Ours with all networks: the total is divided by the number of living agents, which the published code cuts at 8; every
 target's value uses the agent's own features, where that code has none for a target whose number exceeds the agents';
 healers aim at the rows of their teammates, where that code reads those of opponents; the exponent is divided by the
 root of the number of its inputs and cut at `LARGEST`; the hypernetworks share a hidden layer; targets, loss and
@@ -49,7 +49,7 @@ from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, load_
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.common.rollout import Position
 from palaestra_baselines.common.training import Evaluation, Report, learning_command
-from palaestra_baselines.common.unit_networks import UNITS, UnitLayout, UnitStream, UnitUtilities, load_unit_player
+from palaestra_baselines.common.unit_networks import UnitLayout, UnitStream, load_utilities, make_utilities
 from palaestra_baselines.qmix import Factored, FactoredArgs, train_factored
 
 METHOD = "unmas"
@@ -64,11 +64,12 @@ class Args(FactoredArgs):
     """Arguments beside those of `palaestra_baselines.qmix.FactoredArgs`.
 
     Attributes:
-        variant: ``entity`` fits any number of units, ``paper`` has the paper's networks of fixed length.
+        network: ``entity`` fits any number of units, ``paper`` has the paper's networks of fixed length, ``flat`` the
+            utilities of QMIX, whose one layer reads the whole observation, and the mixer of ``entity``.
         mixer_hidden: Width of the hidden layer of the hypernetworks.
     """
 
-    variant: Literal["entity", "paper"] = "entity"
+    network: Literal["entity", "paper", "flat"] = "entity"
     hidden: tuple[int, ...] = (32, 64)
     mixer_hidden: int = 64
     directory: Path = Path("runs/unmas/{env_id}")
@@ -196,12 +197,13 @@ class SelfWeightingMixer(nn.Module):
 
 def make_networks(args: Args, roster: Roster, state_size: int) -> Factored:
     """The networks of the learning agents."""
-    if args.variant == "entity":
-        utilities = UnitUtilities(roster, args.hidden, args.recurrent)
+    if args.network != "paper":
+        utilities = make_utilities(roster, args.network, args.hidden, args.recurrent)
         state = StateUnits(roster, state_size, args.embedding, args.mixer_hidden)
-        return Factored(
-            utilities, SelfWeightingMixer(state, args.mixer_hidden, args.hidden[-1], args.embedding, role=None)
-        )
+        has_features = args.network == "entity" or args.recurrent
+        (role,) = [None] if has_features else roster.sizes
+        observed = args.hidden[-1] if role is None else roster.sizes[role]
+        return Factored(utilities, SelfWeightingMixer(state, args.mixer_hidden, observed, args.embedding, role))
     flat = TwoStreamUtilities(roster, args.hidden, args.recurrent)
     state, role = StateVector(state_size, args.mixer_hidden), flat.role.name
     return Factored(flat, SelfWeightingMixer(state, args.mixer_hidden, roster.sizes[role], args.embedding, role))
@@ -213,14 +215,14 @@ def train(args: Args, evaluation: Evaluation | None = None) -> Report:
 
 
 def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file; one of the variant ``entity`` plays any game of the same units.
+    """The greedy player of a policy file; one with the network ``entity`` plays any game of the same units.
 
     Raises:
         FileError: The file is no saved policy, or does not fit the team.
     """
-    if UNITS in read_policy(path)[1]:
-        return load_unit_player(path, game, team)
-    return load_flat_player(path, game, team, TwoStreamUtilities)
+    if "row.weight" in read_policy(path)[0]:
+        return load_flat_player(path, game, team, TwoStreamUtilities)
+    return load_utilities(path, game, team)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from palaestra_baselines.common.flat_networks import Utilities, greedy, load_player, q_of_actions
+from palaestra_baselines.common.flat_networks import Utilities, greedy, q_of_actions
 from palaestra_baselines.common.rollout import Batch
 from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import (
@@ -35,20 +35,31 @@ from palaestra_baselines.common.training import (
     learning_command,
     weighted_mean,
 )
+from palaestra_baselines.common.unit_networks import Network, UnitUtilities, load_utilities, make_utilities
 
 METHOD = "vdn"
-load_policy = load_player
+load_policy = load_utilities
 
 
 @dataclass
 class Args(LearningArgs):
-    """Arguments of VDN: those of `LearningArgs`."""
+    """Arguments beside those of `LearningArgs`.
 
+    Attributes:
+        network: ``flat`` reads the whole observation by one layer, ``entity`` each unit's row by the same weights.
+    """
+
+    network: Network = "flat"
     directory: Path = Path("runs/vdn/{env_id}")
 
 
 def td_loss(
-    online: Utilities, target: Utilities, batch: Batch, team_of: torch.Tensor, gamma: float, double: bool = True
+    online: Utilities | UnitUtilities,
+    target: Utilities | UnitUtilities,
+    batch: Batch,
+    team_of: torch.Tensor,
+    gamma: float,
+    double: bool = True,
 ) -> torch.Tensor:
     """Mean of (r_team + gamma Q_team'(o', greedy a') - Q_team(o, a))^2 over decisions and teams that learn.
 
@@ -71,12 +82,16 @@ def td_loss(
 
 
 def train_utilities(
-    args: LearningArgs, method: str, loss: Callable[..., torch.Tensor], evaluation: Evaluation | None
+    args: LearningArgs,
+    method: str,
+    loss: Callable[..., torch.Tensor],
+    evaluation: Evaluation | None,
+    network: Network = "flat",
 ) -> Report:
     """Trains utilities of all learning agents by a loss that takes the arguments of `td_loss`."""
     with RunFolder(args, method) as folder:
         training = Training(args, folder, evaluation)
-        online = Utilities(training.roster, args.hidden)
+        online = make_utilities(training.roster, network, args.hidden)
         target = copy.deepcopy(online).requires_grad_(False)
         team_of = torch.from_numpy(training.roster.team_of)
         return learn(
@@ -89,7 +104,7 @@ def train_utilities(
 
 def train(args: Args, evaluation: Evaluation | None = None) -> Report:
     """Trains, or resumes; files and arguments as in `palaestra_baselines.fm3q.train`."""
-    return train_utilities(args, METHOD, td_loss, evaluation)
+    return train_utilities(args, METHOD, td_loss, evaluation, args.network)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

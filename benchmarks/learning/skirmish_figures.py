@@ -34,6 +34,7 @@ from learning import drawing, figures
 from learning.figures import FigureArgs, Method
 from palaestra import registry
 from palaestra.evaluation import evaluate
+from palaestra.games.skirmish import maps
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
@@ -52,10 +53,10 @@ WIDE: dict[str, Any] = {
     "critic_learning_rate": (1e-3, 5e-5),
 }
 """Arguments of MAPPO on a harder map."""
-MAPS = ("3m", "2s3z", "5m_vs_6m", "3s5z_vs_3s6z", "MMM2", "corridor", "6h_vs_8z", "27m_vs_30m")
+UNSHAPED = ("Waves", "Late", "Abilities", "Turncoats", "Maps")
 BATTLES: dict[str, dict[str, Any]] = {
-    **{name: {"env_id": f"palaestra/Skirmish-{name}-v0"} for name in MAPS},
-    "Waves": {"env_id": "palaestra/SkirmishUnshaped-Waves-v0"},
+    **{name: {"env_id": f"palaestra/Skirmish-{name}-v0"} for name in maps.names()},
+    **{name: {"env_id": f"palaestra/SkirmishUnshaped-{name}-v0"} for name in UNSHAPED},
     "Gen-a5v5": {"env_id": "palaestra/SkirmishGen-a5v5-v0"},
     "3m 5m 8m": {"env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ("maps=['3m', '5m', '8m']",)},
     "10m": {"env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ("maps=['10m']",)},

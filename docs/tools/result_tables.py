@@ -17,6 +17,8 @@ LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
 SOLVED = 0.95
 """Share of won matches from which on a battle counts as solved."""
+LUCK = 0.02
+"""Share of won matches up to which random play counts as winning nothing, and a script as no solution."""
 SMALL_RETURN = 100.0
 """Returns below it are shown with a decimal, see `ordered_table`."""
 
@@ -69,6 +71,27 @@ def more_battles_table(root: Path) -> str:
         cells = " | ".join([battle, *_beaten(scripts, battle.partition(",")[0])])
         lines += [f"| {cells} | {LEARNERS[method]} | {_cell(rows)} |" for (method, _), rows in runs.items()]
     return "\n".join(lines)
+
+
+def measures_table(root: Path) -> str:
+    """Table of all battles: what random play, waiting and the best script win, and what the battle is good for."""
+    lines = ["| battle | random | `hold` | best script | what it measures |", "|---" * 5 + "|"]
+    for battle, scores in _script_scores(root).items():
+        random, best = _beaten({battle: scores}, battle)
+        lines.append(f"| {battle} | {random} | {scores['hold']:.2f} | {best} | {_measures(scores)} |")
+    return "\n".join(lines)
+
+
+def _measures(scores: Mapping[str, float]) -> str:
+    """What a battle is good for, by the shares of matches that players win who learn nothing."""
+    best = max(scores.values())
+    if scores["random"] > LUCK:
+        return "nothing: random play wins"
+    if best >= SOLVED:
+        return "a first run: a script solves it"
+    if best > LUCK:
+        return f"learning, where it wins well over {best:.2f}"
+    return "learning: no script wins"
 
 
 def duel_table(root: Path) -> str:

@@ -217,7 +217,7 @@ def _files(root: Path) -> dict[Path, str]:
     files = {}
     for page, rows in _pages():
         note = f"{MADE_BY} {_home(rows[0])}: edit that. -->"
-        text = _with_picture(pages.shared_page(page, rows), root, page, rows[0].id)
+        text = _filled(_with_picture(pages.shared_page(page, rows), root, page, rows[0].id), root)
         files[root / PAGES / page_name(page)] = f"{note}\n\n{text}\n{training_section(root, rows)}{SEE_ALSO}"
     for name in (folder.name for folder in pkgutil.iter_modules(games.__path__) if folder.ispkg):
         files[root / API / f"{name}.md"] = reference(root, name)
@@ -229,11 +229,14 @@ def _files(root: Path) -> dict[Path, str]:
         *(result_tables.FIELDS / path.name for path in (root / result_tables.FIELDS).glob("*.md")),
     ):
         if (root / page).exists():
-            text = (root / page).read_text(encoding="utf-8")
-            for name, make in _tables(root).items():
-                text = _fill(text, name, make)
-            files[root / page] = text
+            files[root / page] = _filled((root / page).read_text(encoding="utf-8"), root)
     return files
+
+
+def _filled(text: str, root: Path) -> str:
+    for name, make in _tables(root).items():
+        text = _fill(text, name, make)
+    return text
 
 
 def _tables(root: Path) -> dict[str, Callable[[], str]]:
@@ -246,6 +249,7 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "claims": lambda: result_tables.claims_table(root),
         "baselines": lambda: baseline_table(root),
         "battles": lambda: result_tables.battle_table(root),
+        "what battles measure": lambda: result_tables.measures_table(root),
         "more battles": lambda: result_tables.more_battles_table(root),
         "duel": lambda: result_tables.duel_table(root),
         "pursuit": lambda: result_tables.pursuit_table(root),

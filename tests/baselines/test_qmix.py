@@ -222,6 +222,9 @@ def test_networks_are_those_that_the_arguments_name():
     assert isinstance(made.utilities, FlatUtilities)
     assert made.utilities.memory_size == 64
     assert isinstance(qmix.make_networks(qmix.Args(), roster, 84).mixer, qmix.MonotoneMixer)
+    summed: Any = qmix.make_networks(qmix.Args(mixer="sum", network="entity"), roster, 84)
+    assert isinstance(summed.utilities, UnitUtilities)
+    assert summed.mixer(torch.tensor([[1.0, -3.0, 0.5], [2.0, 0.0, 0.0]]), None, None).tolist() == [[-1.5], [2.0]]
 
 
 # -- recurrence --------------------------------------------------------------------------------------------------------

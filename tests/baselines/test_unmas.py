@@ -1,4 +1,4 @@
-"""UNMAS: the self-weighting mixer, the encoding of the state as a set of units, both variants, and several maps."""
+"""UNMAS: the self-weighting mixer, the encoding of the state as a set of units, all networks, and several maps."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import torch
 
 from palaestra import registry
 from palaestra.core.files import FileError
-from palaestra_baselines import unmas
+from palaestra_baselines import unmas, vdn
 from palaestra_baselines.common.agents import Roster
-from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities
+from palaestra_baselines.common.flat_networks import NEVER, FlatUtilities, UtilityPlayer
 from palaestra_baselines.common.rollout import Position
 from palaestra_baselines.common.unit_networks import UnitLayout, UnitUtilities
 
@@ -90,11 +90,11 @@ def test_weights_of_agents_are_cut():
     assert total.item() == pytest.approx(np.exp(unmas.LARGEST))
 
 
-@pytest.mark.parametrize("variant", ["entity", "paper"])
-def test_the_total_rises_in_the_utilities_of_living_agents_alone(variant: Any):
+@pytest.mark.parametrize("network", ["entity", "paper", "flat"])
+def test_the_total_rises_in_the_utilities_of_living_agents_alone(network: Any):
     torch.manual_seed(0)
     roster = roster_of()
-    mixer = unmas.make_networks(unmas.Args(variant=variant), roster, 6 * UNIT).mixer
+    mixer = unmas.make_networks(unmas.Args(network=network), roster, 6 * UNIT).mixer
     alive = torch.rand(100, 3) < 0.6
     utilities = torch.randn(100, 3, requires_grad=True)
     observed = torch.rand(100, 3, roster.sizes["red"], requires_grad=True)
@@ -105,7 +105,7 @@ def test_the_total_rises_in_the_utilities_of_living_agents_alone(variant: Any):
     assert utilities.grad[alive].min() > 0.0
     assert utilities.grad[~alive].abs().max() == 0.0
     assert features.grad is None  # the mixer does not teach the utilities what to look at
-    read = observed.grad if variant == "paper" else None
+    read = observed.grad if network != "entity" else None
     if read is not None:
         assert read[alive].abs().max() > 0.0
         assert read[~alive].abs().max() == 0.0
@@ -162,7 +162,7 @@ def test_the_same_weights_encode_battles_of_other_sizes():
         unmas.StateUnits(roster, 0, 6, 5)
 
 
-def test_no_weight_of_the_variant_entity_depends_on_a_number_of_units():
+def test_no_weight_of_the_network_entity_depends_on_a_number_of_units():
     shapes = [
         {name: tensor.shape for name, tensor in networks.state_dict().items()}
         for networks in (
@@ -213,17 +213,31 @@ def test_a_healer_of_the_papers_network_aims_at_teammates():
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("variant", "recurrent"), [("entity", True), ("paper", False), ("paper", True)])
-def test_each_variant_trains_and_plays_from_its_file(variant: Any, recurrent: bool, tmp_path: Path):
-    args = unmas.Args(**SMALL, env_id=BATTLE, variant=variant, recurrent=recurrent, directory=tmp_path)
+@pytest.mark.parametrize(
+    ("network", "recurrent"), [("entity", True), ("paper", False), ("paper", True), ("flat", False), ("flat", True)]
+)
+def test_each_network_trains_and_plays_from_its_file(network: Any, recurrent: bool, tmp_path: Path):
+    args = unmas.Args(**SMALL, env_id=BATTLE, network=network, recurrent=recurrent, directory=tmp_path)
     report = unmas.train(args)
     assert report.updates > 10
     player: Any = unmas.load_policy(report.weights, registry.make_game(BATTLE)[0], "red")
-    assert isinstance(player.network, UnitUtilities if variant == "entity" else FlatUtilities)
+    kinds = {"entity": UnitUtilities, "paper": unmas.TwoStreamUtilities, "flat": FlatUtilities}
+    if (network, recurrent) == ("flat", False):
+        assert isinstance(player, UtilityPlayer)
+    else:
+        assert type(player.network) is kinds[network]
     assert player.memory_size == (24 if recurrent else 0)
-    if variant == "paper":
-        with pytest.raises(FileError, match="do not fit"):
+    if network != "entity":
+        with pytest.raises(FileError, match="do not fit|trained for another game"):
             unmas.load_policy(report.weights, registry.make_game(BATTLE, map="8m")[0], "red")
+
+
+def test_vdn_reads_units_and_plays_a_map_that_it_has_not_seen(tmp_path: Path):
+    small = {name: SMALL[name] for name in SMALL if name not in ("length", "embedding", "mixer_hidden")}
+    args = vdn.Args(**small, env_id=BATTLE, team="red", opponent="builtin", network="entity", directory=tmp_path)
+    report = vdn.train(args)
+    player: Any = vdn.load_policy(report.weights, registry.make_game(BATTLE, map="8m")[0], "red")
+    assert isinstance(player.network, UnitUtilities)
 
 
 def test_one_training_on_several_maps_plays_a_map_that_it_has_not_seen(tmp_path: Path):

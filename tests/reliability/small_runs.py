@@ -127,7 +127,7 @@ OF_FAMILIES = {
 }
 RUNS: dict[str, dict[str, Any]] = {
     "unmas": {**OF_UNITS, "env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ('maps=["3m","5m_vs_6m"]',)},
-    "unmas paper": {**OF_UNITS, "variant": "paper", "recurrent": True},
+    "unmas paper": {**OF_UNITS, "network": "paper", "recurrent": True},
     "arac": {**ON_GRAPHS, "options": ("observation=nodes", "graph=petersen", "pursuers=3")},
     "arac alternating": {
         **ON_GRAPHS,

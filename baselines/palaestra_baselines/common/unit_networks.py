@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,9 @@ from palaestra.game import Choice, Field, Game, Role, Table
 from palaestra_baselines.common.agents import Roster
 from palaestra_baselines.common.flat_networks import (
     NEVER,
+    FlatUtilities,
     NetworkPlayer,
+    Utilities,
     UtilityPlayer,
     fitting_network,
     load_arrays,
@@ -37,6 +39,7 @@ from palaestra_baselines.common.policy_file import read_policy
 
 SEEN, TARGET = "seen", "can_be_target"
 """Columns that a table of units has: a living unit in sight; one that the agent may aim at now."""
+Network = Literal["flat", "entity"]
 UNITS = "units"
 """Entry of a policy file's metadata: what its weights read and choose, as `UnitLayout.labels`."""
 
@@ -370,6 +373,19 @@ class UnitUtilities(nn.Module):
     def player(self, game: Game, team: str) -> NetworkPlayer:
         """The greedy player of a team by copies of the current weights."""
         return unit_player(self.arrays(), game, team)
+
+
+def make_utilities(
+    roster: Roster, network: Network, hidden: tuple[int, ...], recurrent: bool = False
+) -> Utilities | FlatUtilities | UnitUtilities:
+    """Utilities of the learning agents by the name of their network.
+
+    Raises:
+        ValueError: ``entity`` in a game without a table of units, see `UnitLayout.of`.
+    """
+    if network == "entity":
+        return UnitUtilities(roster, hidden, recurrent)
+    return FlatUtilities(roster, hidden) if recurrent else Utilities(roster, hidden)
 
 
 # ------------------------------------------------------------------------------------------------------------- player
