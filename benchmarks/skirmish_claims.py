@@ -34,7 +34,7 @@ from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate, wilson_in
 from palaestra.games.skirmish import maps
 
 EXPLOSIONS = ("bane_vs_bane", "so_many_baneling")
-"""Maps that chains of explosions decide: random play wins on them, and they measure nothing."""
+"""Maps that chains of explosions decide: random play, which spreads the units, wins on them."""
 CLIFF, CLIFF_BAR, OVERLAP_BAR = "2c_vs_64zg", 60.0, 2.0
 """Per cent of the matches, and of the decisions of units in which two bodies overlap by over half."""
 RANDOM_BAR, FOCUS_BAR, KITE_BAR = 1.0, 90.0, 60.0

@@ -86,7 +86,7 @@ def _measures(scores: Mapping[str, float]) -> str:
     """What a battle is good for, by the shares of matches that players win who learn nothing."""
     best = max(scores.values())
     if scores["random"] > LUCK:
-        return "nothing: random play wins"
+        return "little: random play wins, too"
     if best >= SOLVED:
         return "a first run: a script solves it"
     if best > LUCK:

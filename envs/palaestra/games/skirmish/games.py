@@ -158,7 +158,8 @@ def battle(options: Any) -> Game:
 
     Share of matches won against ``builtin`` by players that have learnt nothing (1,024 matches each, ``python
     benchmarks/learn.py skirmish_scripts``), of the unshaped and generated battles too. On bane_vs_bane and
-    so_many_baneling chains of explosions decide: random play wins there, and good play need not. They measure nothing.
+    so_many_baneling chains of explosions decide: ``split`` wins all matches by keeping units apart, and random play, which
+    spreads them too, wins many. They measure nothing else.
 
     <!-- begin: what battles measure -->
     <!-- end: what battles measure -->
