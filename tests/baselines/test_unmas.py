@@ -228,7 +228,7 @@ def test_each_network_trains_and_plays_from_its_file(network: Any, recurrent: bo
         assert type(player.network) is kinds[network]
     assert player.memory_size == (24 if recurrent else 0)
     if network != "entity":
-        with pytest.raises(FileError, match="do not fit|trained for another game"):
+        with pytest.raises(FileError, match=r"do not fit|trained for another game"):
             unmas.load_policy(report.weights, registry.make_game(BATTLE, map="8m")[0], "red")
 
 

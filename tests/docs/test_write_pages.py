@@ -322,6 +322,17 @@ def test_a_battle_that_all_methods_have_learnt_has_one_row_beside_random_play_an
     ]
 
 
+def test_a_battle_is_told_by_what_players_win_on_it_who_learn_nothing(tmp_path: Path):
+    write_results(tmp_path, skirmish_scripts=SCRIPTS + "luck,random,0.03,0,1\n    luck,hold,0.99,0,1\n")
+    assert tables.measures_table(tmp_path).splitlines()[2:] == [
+        "| 3m | 0.00 | 0.25 | 0.75 (`kite`) | learning, where it wins well over 0.75 |",
+        "| 10m | 0.00 | 0.00 | 0.00 | learning: no script wins |",
+        "| luck | 0.03 | 0.99 | 0.99 (`hold`) | little: random play wins, too |",
+    ]
+    write_results(tmp_path, skirmish_scripts=SCRIPTS.replace("0.75", "0.95"))
+    assert "| 3m | 0.00 | 0.25 | 0.95 (`kite`) | a first run: a script solves it |" in tables.measures_table(tmp_path)
+
+
 def test_a_battle_that_some_methods_have_learnt_has_a_row_for_each_of_them(tmp_path: Path):
     assert tables.more_battles_table(tmp_path) == "None."
     write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)

@@ -164,7 +164,10 @@ def test_a_called_tool_is_answered_by_its_result(serve: Serve):
         {"content": "<answer>right</answer> <think>I could <search>this</search>.</think> <think> <think>"},
         {"content": "<answer>right</answer>", "reasoning_content": "I could <search>this</search>."},
         {"content": "<answer>right</answer>", "reasoning": "I could <search>this</search>."},
-        {"content": "not <answer>this</answer>, so <search>", "tool_calls": [{"function": {"name": "answer", "arguments": '{"x": "right"}'}}]},
+        {
+            "content": "not <answer>this</answer>, so <search>",
+            "tool_calls": [{"function": {"name": "answer", "arguments": '{"x": "right"}'}}],
+        },
     ],
 )
 def test_thoughts_are_no_turn_and_a_record_keeps_them(serve: Serve, message: dict[str, Any], tmp_path: Path):

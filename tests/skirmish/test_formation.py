@@ -18,7 +18,13 @@ from palaestra.games.skirmish.movement import AIR, CLIFF, GROUND, NO_WAY
 GROUND_32 = np.ones((32, 32), np.uint8)
 
 
-def stand(points: list, radii: list, flying: list | None = None, open_cells: np.ndarray = GROUND_32, turn: tuple[int, int] = (1, 1)):
+def stand(
+    points: list,
+    radii: list,
+    flying: list | None = None,
+    open_cells: np.ndarray = GROUND_32,
+    turn: tuple[int, int] = (1, 1),
+):
     count = len(points)
     is_flier = np.array(flying or [False] * count)
     return stand_around(np.array(points, float), np.array(radii, float), is_flier, [open_cells] * count, turn)

@@ -160,9 +160,7 @@ def _with_places_around(found: np.ndarray, b: BattleMap, units: np.ndarray, vari
     return found
 
 
-def _places(
-    b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray, turn: tuple[int, int]
-) -> np.ndarray:
+def _places(b: BattleMap, name: str, points: np.ndarray, of_unit: np.ndarray, turn: tuple[int, int]) -> np.ndarray:
     known: dict[tuple, np.ndarray] = {}  # most units of a group are on the same ground
     cells = []
     for unit, point in zip(of_unit, points, strict=True):

@@ -17,7 +17,11 @@ FARTHEST = 8.0
 
 
 def stand_around(
-    points: np.ndarray, radii: np.ndarray, flying: np.ndarray, open_cells: Sequence[np.ndarray], turn: tuple[int, int] = (1, 1)
+    points: np.ndarray,
+    radii: np.ndarray,
+    flying: np.ndarray,
+    open_cells: Sequence[np.ndarray],
+    turn: tuple[int, int] = (1, 1),
 ) -> np.ndarray:
     """Gives each unit the free place that is nearest to its point; the first come first.
 

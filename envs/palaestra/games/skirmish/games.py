@@ -158,8 +158,8 @@ def battle(options: Any) -> Game:
 
     Share of matches won against ``builtin`` by players that have learnt nothing (1,024 matches each, ``python
     benchmarks/learn.py skirmish_scripts``), of the unshaped and generated battles too. On bane_vs_bane and
-    so_many_baneling chains of explosions decide: ``split`` wins all matches by keeping units apart, and random play, which
-    spreads them too, wins many. They measure nothing else.
+    so_many_baneling chains of explosions decide: ``split`` wins all matches by keeping units apart, and random play,
+    which spreads them too, wins many. They measure nothing else.
 
     <!-- begin: what battles measure -->
     <!-- end: what battles measure -->
@@ -167,9 +167,9 @@ def battle(options: Any) -> Game:
     ## Starting State
 
     Units stand in formation around the points of their map, always the same, on most maps red in the west. Where both
-    sides have the same units, blue's first one is the mirror image of red's first, and so on, so that a script fares on
-    both sides alike (``smac_rules=True`` keeps SMAC's order). Where the map has two points for blue's goal, a point between them is drawn. The time between two shots of a weapon varies by
-    -1 to +2 loops.
+    sides have the same units, blue's first one is the mirror image of red's first, and so on, so that a script fares
+    on both sides alike (``smac_rules=True`` keeps SMAC's order). Where the map has two points for blue's goal, a point
+    between them is drawn. The time between two shots of a weapon varies by -1 to +2 loops.
     """
     ground = load(options.map, options.ruleset)
     game = make_game([ground], Variant(options.reward, smac_rules=options.smac_rules))
@@ -409,8 +409,8 @@ def duel(options: Any) -> Game:
     ground = load(options.map, options.ruleset)
     if mirror_of(ground) == (1, -1):
         raise ground.unfit(
-            "its sides are mirrored in y, and the rules of movement are fair to sides that are mirrored in x: exchange x "
-            "and y of all points and of the terrain"
+            "its sides are mirrored in y, and the rules of movement are fair to sides that are mirrored in x: exchange "
+            "x and y of all points and of the terrain"
         )
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
     variant = Variant(options.reward, both_learn=True)
