@@ -70,6 +70,7 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "team_learning": team_figures.team_learning,
     **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
     "skirmish_methods": skirmish_methods.skirmish_methods,
+    "skirmish_mix": skirmish_figures.skirmish_mix,
     "skirmish_scripts": skirmish_figures.skirmish_scripts,
     "skirmish_speed": skirmish_figures.skirmish_speed,
     "skirmish_duel": duel_figures.skirmish_duel,

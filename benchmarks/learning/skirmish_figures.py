@@ -12,6 +12,7 @@ which battle for how many decisions, and what is asked of the median of its seed
 ``skirmish_frontier``  curves of one seed on harder maps, without a bar
 ``skirmish_even``      MAPPO on 3m and VDN on 5m_vs_6m
 ``skirmish_hard``      VDN and QMIX on MMM2 and 6h_vs_8z, two seeds
+``skirmish_mix``       what comes with the package: MAPPO against a script drawn for each match, and what each script makes of it
 ``skirmish_scripts``   every script, and random legal orders, on the same battles; nothing learns
 ``skirmish_speed``     decisions a second of the whole training, beside PyMARL's on the game client
 
@@ -96,11 +97,11 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("3m", "unmas", 120_000, bar=0.95, minutes=2.0),
         Entry("2s3z", "vdn", 200_000, bar=0.9, minutes=3.0),
         Entry("2s3z", "qmix", 150_000, bar=0.95, minutes=4.0),
-        Entry("2s3z", "unmas", 150_000, bar=0.95, minutes=4.0, weights="skirmish_2s3z"),
+        Entry("2s3z", "unmas", 150_000, bar=0.95, minutes=4.0),
         Entry("2s3z", "mappo", 200_000),
     ),
     "outnumbered": (
-        Entry("5m_vs_6m", "qmix", 500_000, bar=0.95, minutes=5.0, weights="skirmish_5m_vs_6m", arguments=GREEDY),
+        Entry("5m_vs_6m", "qmix", 500_000, bar=0.95, minutes=5.0, arguments=GREEDY),
         Entry(
             "5m_vs_6m",
             "unmas",
@@ -125,7 +126,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     "waves": (
         Entry("Waves", "vdn", 300_000, minutes=6.0),
         Entry("Waves", "qmix", 300_000, minutes=6.0),
-        Entry("Waves", "unmas", 300_000, minutes=6.0, ahead={"vdn": 0.1}, weights="skirmish_waves"),
+        Entry("Waves", "unmas", 300_000, minutes=6.0, ahead={"vdn": 0.1}),
     ),
     "transfer": (Entry("3m 5m 8m", "unmas", 200_000, unseen="10m"),),
     "frontier": (
@@ -139,6 +140,12 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     "hard": tuple(Entry(b, method, 300_000, seeds=2) for b in ("MMM2", "6h_vs_8z") for method in ("vdn", "qmix")),
 }
 """Entries by group; a group has one of a method and a battle."""
+MIX = (
+    Entry("2s3z", "mappo", 500_000, weights="skirmish_2s3z", arguments={**WIDE, "opponent": "mix"}),
+    Entry("5m_vs_6m", "mappo", 2_000_000, weights="skirmish_5m_vs_6m", arguments={**WIDE, "opponent": "mix"}),
+    Entry("Waves", "mappo", 1_000_000, weights="skirmish_waves", arguments={**WIDE, "opponent": "mix"}),
+)
+"""What comes with the package."""
 SPEED_BATTLE = "2s3z"
 
 
@@ -202,18 +209,44 @@ def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str,
     }
 
 
-def share_won(battle: str, red: str) -> dict[str, float]:
-    """Share of new matches of a battle that red wins against the script, and its 95 % interval.
+def skirmish_mix(args: FigureArgs) -> None:
+    """Share of matches that policies which learnt against a mixture of scripts win against each, held-out ones too.
+
+    The best seed against the mixture comes with the package.
+    """
+    runs = figures.train_entries("skirmish_mix", MIX, METHODS, run_of, args)
+    logs, rows = figures.read_logs(runs), list[dict[str, Any]]()
+    figures.write_rows(args.figures / "skirmish_mix.csv", figures.curve_rows(logs, "battle", "method"))
+    for entry in MIX:
+        for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
+            cost = {"decisions": int(log[-1]["steps"]), "cpu_s": log[-1]["cpu_s"]}
+            for opponent in opponents_of(entry.place):
+                won = share_won(entry.place, str(run.folder / WEIGHTS), opponent)
+                rows.append({"battle": entry.place, "seed": run.seed, **cost, "opponent": opponent, **won})
+                print(" ".join(str(value) for value in rows[-1].values()), flush=True)
+        figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
+    figures.write_rows(args.figures / "skirmish_mix_results.csv", rows)
+
+
+def opponents_of(battle: str) -> tuple[str, ...]:
+    """The mixture that policies learn with, what it is made of, scripts that it lacks, and random play."""
+    game, _ = registry.make_game(BATTLES[battle]["env_id"], **keywords(BATTLES[battle].get("options", ())))
+    return ("mix", *game.scripts, "random")
+
+
+def share_won(battle: str, red: str, blue: str = RED_LEARNS["opponent"]) -> dict[str, float]:
+    """Share of new matches of a battle that red wins, and its 95 % interval.
 
     Args:
         battle: See `BATTLES`.
         red: A script or the file of a policy.
+        blue: A script.
     """
     arguments = BATTLES[battle]
     table = evaluate(
         arguments["env_id"],
         red,
-        RED_LEARNS["opponent"],
+        blue,
         matches=TEST_MATCHES,
         swap=False,
         num_envs=min(TEST_MATCHES, 256),

@@ -83,6 +83,16 @@ def test_scripts_and_random_orders_play_every_battle_without_learning(
     assert not args.runs.exists()
 
 
+def test_what_comes_with_the_package_is_played_against_every_script(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    entry = replace(ENTRIES[0], weights="own", arguments={"opponent": "mix"})
+    monkeypatch.setattr(skirmish_figures, "MIX", (entry,))
+    skirmish_figures.skirmish_mix(replace(args, seeds=1))
+    rows = read_table(args.figures / "skirmish_mix_results.csv")
+    assert [row["opponent"] for row in rows] == ["mix", *registry.make_game(BATTLE)[0].scripts, "random"]
+    assert all(0.0 <= float(row["won"]) <= 1.0 for row in rows)
+    assert (args.assets / "weights" / "own.safetensors").exists()
+
+
 def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
     entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], place="again", seeds=3))
     monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
@@ -174,7 +184,7 @@ def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Pa
 
 
 def test_a_figure_is_named_alone_or_by_the_first_part_of_its_name():
-    battles = [f"skirmish_{name}" for name in (*GROUPS, "scripts", "speed", "duel")]
+    battles = [f"skirmish_{name}" for name in (*GROUPS, "methods", "mix", "scripts", "speed", "duel")]
     assert learn.chosen(["skirmish"]) == battles
     assert learn.chosen(["skirmish_speed", "skirmish"]) == [
         "skirmish_speed",
