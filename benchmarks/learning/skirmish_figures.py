@@ -12,7 +12,7 @@ which battle for how many decisions, and what is asked of the median of its seed
 ``skirmish_frontier``  curves of one seed on harder maps, without a bar
 ``skirmish_even``      MAPPO on 3m and VDN on 5m_vs_6m
 ``skirmish_hard``      VDN and QMIX on MMM2 and 6h_vs_8z, two seeds
-``skirmish_mix``       what comes with the package: MAPPO against a script drawn for each match, and what each script makes of it
+``skirmish_mix``       what comes with the package: MAPPO against a mixture of scripts, played against each of them
 ``skirmish_scripts``   every script, and random legal orders, on the same battles; nothing learns
 ``skirmish_speed``     decisions a second of the whole training, beside PyMARL's on the game client
 
