@@ -98,6 +98,26 @@ class Chromium:
         content = base64.b64decode(self.wait(drawn, frame).partition(",")[2])
         return np.asarray(importlib.import_module("PIL.Image").open(BytesIO(content)).convert("RGB"))
 
+    def screenshot(self, file: Path, width: int, height: int, script: str) -> tuple[np.ndarray, int]:
+        """A page of a match in a window of that size, after a script: uint8 ``[height, width, 3]``.
+
+        Returns:
+            The picture, and how many pixels wider than the window the page is.
+
+        Raises:
+            RuntimeError: It cannot be opened.
+        """
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        if error := self.open(file):
+            raise RuntimeError(error)
+        self.run(script)
+        self.wait("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        content = base64.b64decode(self.driver.get_screenshot_as_base64())
+        over = self.run("return document.documentElement.scrollWidth - innerWidth")
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        return np.asarray(importlib.import_module("PIL.Image").open(BytesIO(content)).convert("RGB")), over
+
     def moves(self) -> Any:
         """A chain of moves of the mouse and presses of keys, to be performed."""
         return importlib.import_module("selenium.webdriver").ActionChains(self.driver)

@@ -2,6 +2,7 @@
 
     python benchmarks/pages.py                  # all ids, large matches and the cost of recording
     python benchmarks/pages.py TeamTag CartPole # these ids alone
+    python benchmarks/pages.py --sheet docs/images/match_pages.webp  # screenshots of pages of nine families
 
 Needs the dependency group `browser`, Chromium and chromedriver.
 """
@@ -9,6 +10,7 @@ Needs the dependency group `browser`, Chromium and chromedriver.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import tempfile
@@ -49,6 +51,20 @@ RATE_S = 3.0
 """Seconds that are played to count pictures."""
 SPEEDS = (1, 2, 4, 8, 16)
 LISTED_MATCHES, LISTED_BAR_MS, FILTER_BAR_MS = 256, 1000.0, 50.0
+SHEET: Mapping[str, dict[str, Any]] = {
+    "UcavDogfight": {"players": {"red": "expert", "blue": "weave"}},
+    "Skirmish-MMM": {},
+    "GraphPursuit-Grid10": {"players": {"pursuer": "shortest_path", "evader": "flee"}},
+    "QuadSumo": {},
+    "TeamTag": {},
+    "Concert": {},
+    "GridBattle": {},
+    "SearchQA-2Hop": {"form": "text"},
+    "MathText-Arith": {"form": "text", "players": {"agent": "oracle"}},
+}
+"""Ids whose pages are shown, with players and keywords: one of each family."""
+WIDTHS, SHEET_HEIGHT, SHEET_SCALE = (1400, 390), 900, 0.3
+"""Pixels of a window, and the size at which it is shown."""
 RECORDED_DECISIONS, RECORDING_BAR = 1000, 0.15
 RECORDED = (
     *(("TeamTag", 1), ("TeamTag", 256), ("Skirmish-3m", 1), ("Skirmish-3m", 256)),
@@ -134,9 +150,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures and prints; 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("ids", nargs="*", metavar="ID", help="ids to open (default: all, and the other measurements)")
+    parser.add_argument("--sheet", type=Path, metavar="FILE", help="write a picture of pages of nine families instead")
     args = parser.parse_args(arguments)
     if reason := why_not():
         parser.error(reason)
+    if args.sheet:
+        return _write_sheet(args.sheet)
     ids = [find_id(text) for text in args.ids] or list(registry.ROWS)
     compared = set(ids) if args.ids else {find_id(text) for text in COMPARED}
     measurements: list[Measurement] = []
@@ -178,6 +197,31 @@ def play(
         return recorder.replay()
     finally:
         sim.close()
+
+
+def _write_sheet(file: Path) -> int:
+    """Writes the screenshots of `SHEET` in wide and narrow windows; 1 if a page scrolls sideways."""
+    image = importlib.import_module("PIL.Image")
+    shots, wide = list[Any](), 0
+    with tempfile.TemporaryDirectory() as folder, Chromium() as browser:
+        for id, keywords in SHEET.items():
+            to_html(play(find_id(id), DECISIONS, mode="off", **keywords), Path(folder) / "page.html")
+            for width in WIDTHS:
+                shot, over = browser.screenshot(
+                    Path(folder) / "page.html", width, SHEET_HEIGHT, "palaestraMatch.seek(25)"
+                )
+                wide += over > 0
+                shots.append(image.fromarray(shot).resize([int(SHEET_SCALE * n) for n in shot.shape[1::-1]]))
+    columns, height = 3, shots[0].height
+    row = sum(shot.width for shot in shots[:2])
+    sheet = image.new("RGB", (columns * row, len(SHEET) // columns * height), "white")
+    for number, shot in enumerate(shots):
+        page = number // len(WIDTHS)
+        left = page % columns * row + (shots[0].width if number % len(WIDTHS) else 0)
+        sheet.paste(shot, (left, page // columns * height))
+    sheet.save(file, quality=60)
+    print(f"{file}: {file.stat().st_size / 1000:.0f} kB, {wide} pages scroll sideways")
+    return int(wide > 0)
 
 
 def _players(sim: Any, players: Mapping[str, str] | None = None) -> Any:

@@ -142,7 +142,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
 """Entries by group; a group has one of a method and a battle."""
 MIX = (
     Entry("2s3z", "mappo", 500_000, weights="skirmish_2s3z", arguments={**WIDE, "opponent": "mix"}),
-    Entry("5m_vs_6m", "mappo", 2_000_000, weights="skirmish_5m_vs_6m", arguments={**WIDE, "opponent": "mix"}),
+    Entry("5m_vs_6m", "mappo", 1_000_000, weights="skirmish_5m_vs_6m", arguments={**WIDE, "opponent": "mix"}),
     Entry("Waves", "mappo", 1_000_000, weights="skirmish_waves", arguments={**WIDE, "opponent": "mix"}),
 )
 """What comes with the package."""
