@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
-from palaestra.core.run.opponents import player_name
+from palaestra.core.compile.batch_loop import CALLER, RANDOM
+from palaestra.core.run.opponents import MIXTURES, player_name
 from palaestra.core.run.simulation import Simulation
 
 LONGEST_NAME = 80
@@ -47,7 +47,7 @@ def _player_of(sim: Simulation, slot: int, outside: list[str]) -> str:
 
 
 def _player_name(sim: Simulation, number: int) -> str:
-    return {MIX: "mix", RANDOM: "random"}.get(number) or sim.game.scripts[number]
+    return {RANDOM: "random", **{MIXTURES[name]: name for name in MIXTURES}}.get(number) or sim.game.scripts[number]
 
 
 def _printable(name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RUNNING
+from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RUNNING
 from palaestra.core.compile.linker import scripts_play
 from palaestra.core.contract.keywords import check_word
 from palaestra.core.contract.rules import Game
@@ -76,8 +76,10 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                 f"{team_or_agent} can be given to a script alone: other players play a whole team ({team})"
             )
         now = number
-        if number == MIX:  # running matches are played by a script drawn now, later ones by one drawn at their start
-            now = draw_integers(states["script_rng"], which, len(game.scripts)) if have_started else CALLER
+        if number in (MIX, HELD_OUT):  # a script drawn now plays running matches, one drawn at their start later ones
+            mixed = len(game.scripts) - len(game.held_out)
+            first, count = (0, mixed) if number == MIX else (mixed, len(game.held_out))
+            now = first + draw_integers(states["script_rng"], which, count) if have_started else CALLER
         for slot in slots:
             states["strength"][which, slot] = strength
             states["assigned_player"][which, slot] = number

@@ -1,7 +1,7 @@
 """Opponents: players of the teams that the user does not play.
 
-Names of scripts, ``"random"``, ``"mix"``, callables, models and files of policies all become one thing: a script number
-that the compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
+Names of scripts, ``"random"``, ``"mix"``, ``"held_out"``, callables, models and files of policies all become one thing:
+a script number that the compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RANDOM
 from palaestra.core.contract import factories
 from palaestra.core.contract.rules import Game
 from palaestra.core.files import FileError, open_regular, printable
@@ -105,6 +105,8 @@ READERS = {
 PREFIXES = {"openai:": "palaestra.players.chat_player:read_name"}
 """Functions that make a `ForTeam` of a text, by how it begins."""
 SUFFIXES = (".safetensors", *READERS)
+MIXTURES = {"mix": MIX, "held_out": HELD_OUT}
+"""Players that draw a script for each match."""
 DEFAULT = "default"
 """Names the default opponent of any game."""
 MODULE_SUFFIXES = (".pt", ".pth", ".ts")
@@ -142,7 +144,7 @@ def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]
         ValueError: The strength is no number in [0, 1].
     """
     name, colon, digits = spec.rpartition(":") if isinstance(spec, str) else ("", "", "")
-    if not colon or name not in (*game.scripts, "mix", DEFAULT):
+    if not colon or name not in (*game.scripts, *MIXTURES, DEFAULT):
         return _named(game, spec), 1.0
     try:
         strength = float(digits)
@@ -165,8 +167,9 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         game: The rules.
         team: The team to be played.
         spec: None (the caller of `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
-            the path of a policy's file (`SUFFIXES`), a text that begins as one of `PREFIXES`, a callable on batched
-            observations, an `Opponent`, or a model in the form of `palaestra.players.as_opponent`.
+            ``"held_out"`` (likewise, of those held out), the path of a policy's file (`SUFFIXES`), a text that begins
+            as one of `PREFIXES`, a callable on batched observations, an `Opponent`, or a model in the form of
+            `palaestra.players.as_opponent`.
 
     Raises:
         ValueError: No such script or file; names the choices.
@@ -179,10 +182,8 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             return game.scripts.index(str(spec))
         if spec == "random":
             return RANDOM
-        if spec == "mix":
-            if not game.scripts:
-                raise ValueError(f'{game.name} has no scripts to mix: use opponent="random"')
-            return MIX
+        if spec in MIXTURES:
+            return _mixture(game, str(spec))
         for prefix, function in PREFIXES.items():
             if str(spec).startswith(prefix):
                 return factories.load(function)(str(spec)).for_team(game, team)
@@ -190,7 +191,7 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             return load_policy(Path(spec), game, team)
         if Path(spec).suffix.lower() in SUFFIXES:
             raise FileError(f"{spec}: there is no such file, and no policy to load from it")
-        names = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
+        names = [*game.scripts, "random", *game.mixtures]
         near = difflib.get_close_matches(str(spec), names, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
         raise ValueError(
@@ -198,6 +199,23 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             f'the file of a policy ({", ".join(SUFFIXES)}) nor "openai:URL#MODEL"{hint}'
         )
     return spec.for_team(game, team) if isinstance(spec, ForTeam) else opponent_of(spec)
+
+
+def _mixture(game: Game, name: str) -> int:
+    """The number of a player of `MIXTURES`.
+
+    Raises:
+        ValueError: The game has no such scripts; says what to use.
+    """
+    if name in game.mixtures:
+        return MIXTURES[name]
+    if not game.scripts:
+        verb = "mix" if name == "mix" else "hold out"
+        raise ValueError(f'{game.name} has no scripts to {verb}: use opponent="random"')
+    raise ValueError(
+        f"{game.name} holds no scripts out: evaluate against one that the policy has not learnt with "
+        f"({', '.join(game.scripts)}), or give the game Game(held_out=...)"
+    )
 
 
 def opponent_of(spec: Any) -> Opponent:

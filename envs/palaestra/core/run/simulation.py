@@ -432,9 +432,9 @@ class Simulation(Arrays, Closes, ABC):
             team_or_agent: Name of a team, or of one agent (``"red_1"``): then a script, ``"random"`` or None, which
                 gives the agent back to the caller of `step` or to the player of the rest of its team. A later word for
                 the team holds for all its agents.
-            opponent: None (the caller of `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
-                see `palaestra.core.run.opponents.resolve`. ``"mix"`` draws a script at the start of each match,
-                ``"tracker:0.7"`` is a script of strength 0.7.
+            opponent: None (the caller of `step`), a script's name, ``"random"``, ``"mix"``, ``"held_out"``, a file, or
+                an `Opponent`: see `palaestra.core.run.opponents.resolve`. ``"mix"`` and ``"held_out"`` draw a script at
+                the start of each match, ``"tracker:0.7"`` is a script of strength 0.7.
             lanes: bool ``[N]`` mask or indices; all lanes if None.
 
         Raises:
