@@ -140,11 +140,6 @@ def test_an_agent_leaves_the_player_of_its_team_for_a_script_and_comes_back():
     assert (sim.actions[:, :5] == 0.02).all()
 
 
-def test_one_agent_alone_cannot_be_given_to_a_python_player():
-    with pytest.raises(ValueError, match=r"red_0 can be given to a script alone: .* play a whole team \(red\)"):
-        started().set_opponent("red_0", Counter())
-
-
 def test_the_faces_leave_out_agents_that_a_script_plays():
     make = lambda n: simulation(MELEE, n, autoreset_mode="off", opponents={"red_4": "chaser", "blue": "chaser"})  # noqa: E731
     assert GameEnv(make(1)).action_space.shape == (8,)

@@ -30,7 +30,7 @@ MOST_POLICY_BYTES = 64 * 2**20
 
 @runtime_checkable
 class Opponent(Protocol):
-    """Plays one team in a batch of matches.
+    """Plays one team, or some of its agents, in a batch of matches.
 
     Attributes:
         memory_size: Numbers (float64) that the player remembers per lane; the simulation owns, clears and saves them.
@@ -67,13 +67,14 @@ class Opponent(Protocol):
                 ``"lane"`` (what all agents see, arrays of the world included).
             legal: Masks ``[n, A_team, M]`` int8, or None. Records ``[n, A_team]`` by choice where a choice has a list
                 of candidates (``count`` and ``ids``, -1 beyond the list), and a dict by role as above.
-            acting: bool ``[n, A_team]``: asked for an action now.
+            acting: bool ``[n, A_team]``: asked for an action now, of the agents that it plays.
             first: bool ``[n]``: the match starts with this decision.
             seeds: uint64 ``[n]``: seeds of the lanes.
             memory: float64 ``[n, memory_size]``, zero at the start of a match; write into it.
 
         Returns:
-            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions, or all
+            For all agents of the team (what stands there for those that it does not play is not read): int64
+            ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions, or all
             numbers side by side (see `palaestra.core.contract.action_shapes`); a dict of these by field for composite
             actions, and by role where the team has several roles.
         """

@@ -27,9 +27,10 @@ class WatchingPlayer:
     memory_size = 0
     kept_size = 0
 
-    def __init__(self, sim: Any, team: str, lanes: np.ndarray) -> None:
-        """Watches a team in some lanes (bool ``[N]``)."""
+    def __init__(self, sim: Any, team: str, lanes: np.ndarray, slots: tuple[int, ...]) -> None:
+        """Watches a team in some lanes (bool ``[N]``), of which it plays some slots."""
         self._sim, self._team, self._lanes = sim, team, lanes
+        self._own = np.isin(sim.game.teams[team], slots)
         self.wrong, self.decisions = "", 0
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> Any:
@@ -40,7 +41,7 @@ class WatchingPlayer:
         self.decisions += len(lanes)
         for name, given, own in (
             ("seeds", seeds, sim.lane_seeds[lanes]),
-            ("acting", np.asarray(acting), sim.states["acting"][lanes][:, slots] != 0),
+            ("acting", np.asarray(acting), (sim.states["acting"][lanes][:, slots] != 0) & self._own),
             ("first", np.asarray(first), sim.states["steps"][lanes] == 0),
             ("observations", observations, self._seen(lanes)),
             ("legal", legal, self._rows(sim.legal, lanes)),
@@ -74,21 +75,26 @@ class WatchingPlayer:
 
 @conformance(order=1008)
 def opponents_get_their_rows(subject: Subject) -> None:
-    """A Python opponent gets observations, masks, acting agents and seeds of its team, of the lanes that it plays."""
+    """A Python opponent gets observations, masks, acting agents and seeds of its team, of the lanes that it plays.
+
+    One that plays a single agent sees what the whole team sees, and is asked for this agent alone.
+    """
     game, draw = subject.game, subject.draw
     if len(game.teams) < 2:
         raise Skipped("a game of one team has no opponents")
     asked = 0
     sim = subject.batch(LANES, horizon=draw.integer("horizon", 8, 30))
-    for team in game.teams:
+    agents = [draw.choice("agent", [game.agents[slot] for slot in slots]) for slots in game.teams.values()]
+    for team, name in (*((team, team) for team in game.teams), *zip(game.teams, agents, strict=True)):
+        slots = game.teams[team] if name == team else (game.agents.index(name),)
         sim.reset(seed=draw.seed())
         lanes = draw.mask("lanes", LANES)
-        watching, player = WatchingPlayer(sim, team, lanes), Player(sim)
-        sim.set_opponent(team, watching, lanes)
-        for number in subject.rounds(12, 24, 300):
+        watching, player = WatchingPlayer(sim, team, lanes, slots), Player(sim)
+        sim.set_opponent(name, watching, lanes)
+        for number in subject.rounds(6, 12, 150):
             player.play(sim)
             sim.step()
-            require(not watching.wrong, f"{team}, decision {number}: {watching.wrong} (handed over, and in the batch)")
+            require(not watching.wrong, f"{name}, decision {number}: {watching.wrong} (handed over, and in the batch)")
         sim.set_opponent(team, None)
         asked += watching.decisions
     subject.note(f"asked for {asked} lane-steps")
