@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RUNNING
+from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RANDOM, RUNNING
 from palaestra.core.compile.linker import scripts_play
 from palaestra.core.contract.keywords import check_word
 from palaestra.core.contract.rules import Game
@@ -209,8 +209,44 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                 remembered.append((team, assignment, lanes, memory))
                 if keep_outputs:
                     assignment.outputs = lanes, agents, getattr(assignment.opponent, "policy_outputs", {})
-                arrays.write_team_actions(team, chosen, lanes, agents)
+                scripts = getattr(assignment.opponent, "script_players", None)
+                if scripts is not None:
+                    _let_scripts_play(arrays, team, lanes, assignment.agents[lanes], *scripts)
+                if scripts is None or (scripts[0] == CALLER).any():
+                    arrays.write_team_actions(team, chosen, lanes, agents)
         return remembered
+
+
+def _let_scripts_play(
+    arrays: Arrays, team: str, lanes: np.ndarray, agents: np.ndarray, numbers: np.ndarray, strengths: np.ndarray
+) -> None:
+    """Assigns scripts to the agents (bool ``[n, A_team]``) of a Python player, as `Simulation.set_opponent` does.
+
+    A recorder is told of each change: a replay has the scripts, which draw, and not the player.
+
+    Raises:
+        ValueError: The game has no such script.
+    """
+    states, game, recorder = arrays.states, arrays.game, getattr(arrays, "recorder", None)
+    if not ((numbers >= RANDOM) & (numbers < len(game.scripts))).all():
+        raise ValueError(f"script_players holds numbers from {RANDOM} to {len(game.scripts) - 1}, got {numbers}")
+    slots = game.teams[team]
+    found = [states[name][lanes][:, slots] for name in ("assigned_player", "current_player", "strength")]
+    differs = (found[0] != numbers[:, None]) | (found[1] != numbers[:, None]) | (found[2] != strengths[:, None])
+    differs &= agents
+    for place in np.flatnonzero(differs.any(axis=0)).tolist():
+        slot, changed = slots[place], differs[:, place]
+        for number, strength in sorted(set(zip(numbers[changed].tolist(), strengths[changed].tolist(), strict=True))):
+            rows = np.flatnonzero(changed & (numbers == number) & (strengths == strength))
+            which = np.zeros(len(states), np.bool_)
+            which[lanes[rows]] = True
+            if recorder is not None:
+                recorder.before("set_opponent", which, game.agents[slot])
+            states["strength"][lanes[rows], slot] = strength
+            states["assigned_player"][lanes[rows], slot] = number
+            states["current_player"][lanes[rows], slot] = number
+            if recorder is not None:
+                recorder.after()
 
 
 def _team_of(game: Game, team_or_agent: str) -> tuple[str, tuple[int, ...]]:

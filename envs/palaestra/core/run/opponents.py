@@ -40,6 +40,9 @@ class Opponent(Protocol):
             or ``"value"``, ``[n, A_team]`` or, a number for each alternative where an agent makes one choice,
             ``[n, A_team, M]``; NaN for none. An array of objects holds texts, such as what a language model wrote.
             Players without this attribute tell nothing.
+        script_players: After `act`, scripts that play instead of it: their numbers int64 ``[n]`` (-1 where its actions
+            count, -2 for the random player) and strengths float64 ``[n]``; None where it plays all n lanes itself. Its
+            actions may be None where scripts play all of them. Players without this attribute play themselves.
         reward_at: Where in a lane's memory the simulation writes the team's reward after each decision of the player.
             Players without this attribute learn no rewards while they play.
     """
