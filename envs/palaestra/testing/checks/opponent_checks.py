@@ -1,4 +1,4 @@
-"""Python opponents: each gets the rows of its own team in its own lanes."""
+"""Python opponents get the rows of their own team in their own lanes; teammates are all but one agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.contract.fields import values_of
 from palaestra.testing.harness import Skipped, conformance, require
 from palaestra.testing.players import Player
-from palaestra.testing.snapshot_view import unlike
+from palaestra.testing.snapshot_view import difference, snapshot_view, unlike
 from palaestra.testing.subject import Subject
 
 LANES = 5
@@ -98,3 +98,36 @@ def opponents_get_their_rows(subject: Subject) -> None:
         sim.set_opponent(team, None)
         asked += watching.decisions
     subject.note(f"asked for {asked} lane-steps")
+
+
+@conformance(order=1009)
+def mates_leave_one_agent(subject: Subject) -> None:
+    """With ``mates=`` the caller keeps the first agent of its team; the others play as by ``opponents=``, one by one.
+
+    A list draws one player for all of them at each start, and keeps it until the match is over.
+    """
+    game, draw = subject.game, subject.draw
+    (team, slots), *_ = game.teams.items()
+    if len(slots) < 2 or not game.scripts:
+        raise Skipped("no scripts" if len(slots) > 1 else f"{team} is one agent")
+    others = [game.agents[slot] for slot in slots[1:]]
+    name = draw.choice("mates", [*game.scripts, *game.mixtures, "random", f"{game.scripts[0]}:0.5"])
+    given, named = subject.batch(3, mates=name), subject.batch(3, opponents=dict.fromkeys(others, name))
+    drawn, seed = subject.batch(3, mates=[*game.scripts, "random"]), draw.seed()
+    for sim in (given, named, drawn):
+        found = sim.open_slots(team)
+        require(found == slots[:1], f"mates leave the slots {found} of {team} to the caller, not {slots[:1]}")
+        sim.reset(seed=seed)
+    player = Player(named)
+    for number in subject.rounds(6, 12, 100):
+        player.play(named)
+        for sim in (given, drawn):
+            sim.buffers.action_words[...] = named.buffers.action_words
+            sim.step()
+        named.step()
+        found = difference(game, snapshot_view(named), snapshot_view(given))
+        require(not found, f"{found}, step {number}: mates={name!r}, and the same player named for each agent")
+        playing = drawn.states["current_player"][drawn.states["steps"] > 0][:, slots[1:]]
+        is_one = (playing == playing[:, :1]).all()
+        require(is_one, f"step {number}: a list of mates is played by {playing.tolist()}, not by one player a lane")
+    subject.note(f"{len(others)} of {team} are played by {name}")
