@@ -39,7 +39,10 @@ ENTRY_POINTS = "palaestra.families"
 
 copyreg.pickle(Game, recipes.reduced)  # type: ignore[arg-type] (also tells what an object's own method returns)
 
-SIMULATION_KEYWORDS = ("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "render_size", "opponents")
+SIMULATION_KEYWORDS = (
+    *("autoreset_mode", "threads", "workers", "compiled", "out_of_range", "render_size"),
+    *("opponents", "mates"),
+)
 """Keywords of what plays the rules, which the rules do not take."""
 GYMNASIUM_KEYWORDS = ("control", "copy", "opponent")
 """Keywords of Gymnasium's faces alone."""
@@ -300,8 +303,10 @@ def make_batch(id: str, num_envs: int = 1, **keywords: Any) -> Simulation:
         **keywords: ``autoreset_mode`` (``"next_step"``, ``"same_step"``, ``"off"``), ``threads``, ``workers``
             (processes), ``compiled`` (False runs the rules as plain Python), ``out_of_range`` (``"clip"`` or
             ``"raise"`` for finite real numbers beyond their bounds), ``render_size`` (columns and rows of pictures),
-            ``opponents`` (``{team: player}``), ``observation`` (one of the game's representations), the game's
-            structural keywords and its parameters.
+            ``opponents`` (``{team or agent: player}``), ``mates`` (a player, or a list of players of which one is drawn
+            for each match: they play all but the first agent of the first team that ``opponents`` does not name, which
+            for Gymnasium's environments is the controlled one), ``observation`` (one of the game's representations),
+            the game's structural keywords and its parameters.
 
     Returns:
         The simulation; call ``reset(seed=...)`` first.
@@ -319,9 +324,47 @@ def _simulation(
     id: str, game: Game, num_envs: int, parameters: dict[str, Any], options: dict[str, Any], keywords: dict[str, Any]
 ) -> Simulation:
     """The simulation of rules that are known; processes, if any, are started when all words have been checked."""
+    if (mates := options.pop("mates", None)) is not None:
+        options["opponents"] = _with_mates(id, game, mates, options.get("opponents") or {}, keywords)
     sim = _simulation_kind(game, options)(game, num_envs, parameters=parameters, **options)
     sim.origin, sim.title = (id, keywords), _title(row(id), game, keywords)
     return sim
+
+
+def _with_mates(
+    id: str, game: Game, mates: Any, opponents: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The players by team or agent, with those of the learner's teammates.
+
+    Raises:
+        ValueError: No team has a learner with teammates, or a teammate has a player in ``opponents`` already.
+    """
+    team = next((team for team in game.teams if team not in opponents), None)
+    if team is None:
+        raise ValueError("mates= would play nobody: opponents= names every team, and no agent is left to learn")
+    first, *others = (game.agents[slot] for slot in game.teams[team])
+    if not others:
+        raise ValueError(f"{id}: {first} is all of {team} and has no teammates: leave mates= out")
+    if twice := [agent for agent in (first, *others) if agent in opponents]:
+        raise ValueError(
+            f"mates= and opponents= both say who plays {', '.join(twice)}: mates= leaves {first} to you and plays the "
+            f"rest of {team}; name each agent in opponents= instead, or leave mates= out"
+        )
+    if isinstance(mates, list | tuple):
+        if not mates:
+            raise ValueError("mates= is a player, or a list of players of which one is drawn for each match: got none")
+        structural = (*_keywords_of(factories.load(row(id).factory)), "observation")
+        own = {name: value for name, value in keywords.items() if name in structural}
+        mates = _loaded("palaestra.wrappers.pool:SelfPlayPool")(id, team, mates, **own)
+    elif not isinstance(mates, str) or not isinstance(_resolved(game, team, mates), int):
+        mates = _resolved(game, team, mates)  # once: one player has all of them
+    return {**opponents, **dict.fromkeys(others, mates)}
+
+
+def _resolved(game: Game, team: str, player: Any) -> Any:
+    """The number of a script, or the `palaestra.core.run.opponents.Opponent` that a user means."""
+    name, _ = _loaded("palaestra.core.run.opponents:split_strength")(game, player)
+    return _loaded("palaestra.core.run.opponents:resolve")(game, team, name)
 
 
 def _title(entry: Row, game: Game, keywords: Mapping[str, Any]) -> str:

@@ -72,6 +72,9 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
     assert windy.state_dtype["parameters"].names == ("horizon", "damage", "hit_chance", "arrival", "wind")
 
 
+THREE = {"script": nothing, "scripts": ("a", "b", "c")}
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -91,6 +94,13 @@ def test_a_game_with_a_change_has_the_other_parameters_as_before():
         ({"script": nothing}, "give script and the names of the scripts together"),
         ({"default_opponent": "runner"}, "default_opponent 'runner' is not a script"),
         ({"default_opponent": "mix"}, "default_opponent 'mix' is not a script"),
+        ({"held_out": ("runner",)}, r"held_out must be the last scripts, and not all, got \('runner',\) of \(\)"),
+        ({**THREE, "held_out": ("a", "b", "c")}, "held_out must be the last scripts, and not all"),
+        ({**THREE, "held_out": ("b",)}, "held_out must be the last scripts"),
+        ({**THREE, "held_out": ("c", "b")}, "held_out must be the last scripts"),
+        ({**THREE, "held_out": ("c",), "default_opponent": "c"}, "default_opponent 'c' is held out for evaluation"),
+        ({**THREE, "held_out": ("c",), "default_opponent": "held_out"}, "default_opponent 'held_out' is held out"),
+        ({**THREE, "default_opponent": "held_out"}, "default_opponent 'held_out' is not a script"),
         ({"plots": ("speed",)}, "plots names at most two fields, got"),
         ({"global_state": nothing}, "give global_state and global_state_size together"),
         ({"lane_observation": (Field("time"),)}, r"'time' has no finite bounds: \[-inf, inf\]"),

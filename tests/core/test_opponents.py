@@ -11,7 +11,7 @@ from games import body_game, depot, two_team, two_team_homogeneous
 from games.play import all_bytes, idle_actions, long_without_the_compiler, random_actions, simulation
 from games.two_team import FIGHTER, IDLER, RUNNER
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RANDOM
 from palaestra.core.contract.actions import ActionError
 from palaestra.core.faces.gym_env import GameEnv
 from palaestra.core.faces.parallel_env import GameParallelEnv
@@ -24,6 +24,8 @@ pytestmark = pytest.mark.jitless
 
 RAID, MELEE = two_team.game(), two_team_homogeneous.game()
 DEPOT = depot.game()
+GUARDED = replace(RAID, held_out=("idler",))
+"""Raid with a script that no policy learns with."""
 BLUE = list(RAID.teams["blue"])
 
 
@@ -75,6 +77,9 @@ def test_a_name_is_a_script():
         (RAID, "runer", ValueError, r"neither a script of Raid \(runner, fighter, idler, random, mix\).*mean 'runner'"),
         (RAID, "absent.safetensors", FileError, "absent.safetensors: there is no such file"),
         (cartpole.game(), "mix", ValueError, 'CartPole has no scripts to mix: use opponent="random"'),
+        (cartpole.game(), "held_out", ValueError, 'CartPole has no scripts to hold out: use opponent="random"'),
+        (RAID, "held_out", ValueError, r"Raid holds no scripts out: .* not learnt with \(runner, fighter, idler\)"),
+        (GUARDED, "held_ot", ValueError, r"\(runner, fighter, idler, random, mix, held_out\).*mean 'held_out'"),
         (RAID, 3, TypeError, "a name, a file, a callable or an Opponent, got int"),
     ],
 )
@@ -133,11 +138,6 @@ def test_an_agent_leaves_the_player_of_its_team_for_a_script_and_comes_back():
     sim.set_opponent("red_0", None)
     sim.step()
     assert (sim.actions[:, :5] == 0.02).all()
-
-
-def test_one_agent_alone_cannot_be_given_to_a_python_player():
-    with pytest.raises(ValueError, match=r"red_0 can be given to a script alone: .* play a whole team \(red\)"):
-        started().set_opponent("red_0", Counter())
 
 
 def test_the_faces_leave_out_agents_that_a_script_plays():
@@ -238,10 +238,10 @@ def test_a_script_of_some_strength_takes_that_share_of_its_decisions(strength: s
 
 @pytest.mark.parametrize(("default", "word", "number", "strength"), [
     ("runner", "default", 0, 1.0), ("fighter", "default:0.25", 1, 0.25), ("random", "default", RANDOM, 1.0),
-    ("mix", "default", MIX, 1.0),
+    ("mix", "default", MIX, 1.0), ("runner", "held_out", HELD_OUT, 1.0), ("runner", "held_out:0.5", HELD_OUT, 0.5),
 ])  # fmt: skip
 def test_default_names_the_default_opponent_of_any_game(default: str, word: str, number: int, strength: float):
-    sim = started(word, 2, replace(RAID, default_opponent=default))
+    sim = started(word, 2, replace(GUARDED, default_opponent=default))
     assert set(sim.states["assigned_player"][:, BLUE].ravel()) == {number}
     assert set(sim.states["strength"][:, BLUE].ravel()) == {strength}
 
@@ -306,6 +306,30 @@ def test_mix_draws_a_script_for_each_match_and_draws_it_again_under_the_same_see
     sim.reset()
     assert 20 < (sim.states["current_player"][:, BLUE[0]] != first[:, 0]).sum() < 64
     assert (sim.states["current_player"][:, list(RAID.teams["red"])] == CALLER).all()
+
+
+def test_mix_draws_no_script_that_is_held_out_and_held_out_draws_no_other():
+    last_two = replace(RAID, held_out=("fighter", "idler"))
+    drawn = {}
+    for name in ("mix", "held_out"):
+        sim = started(name, 64, last_two)
+        numbers = [sim.states["current_player"][:, BLUE].copy()]
+        sim.set_opponent("blue", name)  # of the running matches
+        numbers.append(sim.states["current_player"][:, BLUE].copy())
+        drawn[name] = [set(some.ravel()) for some in numbers]
+    assert drawn == {"mix": [{RUNNER}] * 2, "held_out": [{FIGHTER, IDLER}] * 2}
+
+
+def test_held_out_draws_by_the_stream_by_which_mix_draws():
+    alike = replace(RAID, script=two_team.game().script, held_out=())
+    sims = [started("mix", 32, alike), started("held_out", 32, GUARDED), started("runner", 32, GUARDED)]
+    for sim in sims[1:]:
+        np.testing.assert_array_equal(sim.states["script_rng"], sims[0].states["script_rng"])
+    assert (sims[1].states["current_player"][:, BLUE] == IDLER).all()
+
+
+def test_a_script_that_is_held_out_can_be_named():
+    assert started("idler", 2, GUARDED).states["current_player"][0, BLUE[0]] == IDLER
 
 
 def test_mix_plays_the_running_match_too():

@@ -210,6 +210,82 @@ def test_opponents_say_who_plays_on_every_face(face: str):
     assert assigned(make(face, opponents={}), "red") == assigned(make(face, opponents=None), "red") == {CALLER}
 
 
+@table(
+    (ALL, {"mates": "nope"}, "opponent 'nope' is neither a script"),
+    (ALL, {"mates": 3}, "opponent must be a name, .* got int"),
+    (ALL, {"mates": []}, "mates= is a player, or a list of players .* got none"),
+    (ALL, {"mates": ["mix", "random"]}, "'mix' draws scripts itself"),
+    (ALL, {"mates": "held_out"}, "holds no scripts out"),
+    (
+        ALL,
+        {"mates": "chaser", "opponents": {"red_1": "random"}},
+        "both say who plays red_1: mates= leaves red_0 to you",
+    ),
+    (ALL, {"mates": "chaser", "opponents": {"red_0": "random"}}, "both say who plays red_0"),
+    (
+        (*PETTINGZOO, "batch", "rows"),
+        {"mates": "chaser", "opponents": dict.fromkeys(("red", "blue"), "chaser")},
+        "names every",
+    ),
+)
+def test_mates_that_cannot_play_are_refused(face: str, words: dict[str, Any], message: str):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make(face, MELEE, **words)
+
+
+@pytest.mark.parametrize("face", ALL)
+def test_mates_play_all_of_a_team_but_its_first_agent_on_every_face(face: str):
+    made = make(face, MELEE, mates="chaser", opponents={"blue": "random"})
+    sim = sim_of(made)
+    assert sim.open_slots("red") == sim.game.teams["red"][:1]
+    assert set(sim.states["assigned_player"][:, list(sim.game.teams["red"][1:])].ravel()) == {0}
+    if face in PETTINGZOO:
+        assert made.possible_agents == ["red_0"]
+    if face in GYMNASIUM:
+        assert getattr(made, "single_action_space", made.action_space).shape == (2,)
+        other = sim_of(make(face, MELEE, control="blue", mates="chaser"))
+        assert other.open_slots("blue") == other.game.teams["blue"][:1]
+
+
+@pytest.mark.parametrize("face", GYMNASIUM)
+def test_one_of_a_list_of_mates_plays_each_match_and_nothing_says_which(face: str):
+    thrust = lambda seen: np.full((len(seen), 5, 2), 0.5)  # noqa: E731
+    made = make(face, MELEE, mates=[thrust, "chaser"], horizon=1)
+    sim, seen = sim_of(made), set()
+    alone = make(face, MELEE, horizon=1)
+    known = [set(alone.reset(seed=1)[1]), set(alone.step(np.zeros(alone.action_space.shape))[-1])]
+    for seed in range(12):
+        _, info = made.reset(seed=seed)
+        *_, after = made.step(np.zeros(made.action_space.shape))
+        assert [set(info), set(after)] == known
+        (assignment,) = sim.opponent_assignments["red"]
+        assert assignment.agents[0].tolist() == [False, True, True, True, True]
+        players = {tuple(row) for row in sim.states["current_player"][:, 1:5].tolist()}
+        assert players <= {(0,) * 4, (-1,) * 4}, "one player plays all mates"
+        seen |= players
+        assert (sim.actions[0, 1:5] == 0.5).all() == (sim.states["current_player"][0, 1] == -1)
+    assert len(seen) == 2
+
+
+def test_one_player_that_is_no_script_has_all_mates():
+    calls = []
+
+    def act(seen):
+        calls.append(len(seen))
+        return np.full((len(seen), 5, 2), 0.25)
+
+    sim = make("batch", MELEE, mates=act, opponents={"blue": "random"}, num_envs=3)
+    sim.reset(seed=1)
+    sim.step(np.zeros((3, 10, 2)))
+    assert calls == [3]
+    assert sim.actions[:, :5, 0].tolist() == [[0.0, 0.25, 0.25, 0.25, 0.25]] * 3
+
+
+def test_a_team_of_one_has_no_mates():
+    with pytest.raises(ValueError, match=r"cart_0 is all of cart and has no teammates: leave mates= out"):
+        make("env", ALONE, mates="random")
+
+
 @pytest.mark.parametrize("face", ["env", "vector"])
 def test_an_empty_pool_is_the_opponent_all_the_same(face: str):
     pool = SelfPlayPool(MELEE)

@@ -65,6 +65,24 @@ def test_outputs_of_every_decision_and_lane_are_kept():
                 assert row.tolist() == [*(16 * number + place), number, number + 0.25, number + 0.5]
 
 
+def test_outputs_of_players_of_single_agents_stand_at_these_agents_alone():
+    sim = make_batch(ID, 2, autoreset_mode="off", opponents={"blue": "default"})
+    sim.set_opponent("red_0", Teller())
+    sim.set_opponent("red_2", Teller(), lanes=[1])
+    with Recorder(sim, keep_outputs=True) as recorder:
+        sim.reset(seed=1)
+        sim.step(np.zeros((2, 4), np.int64))
+    replay, place = recorder.replay(), np.arange(CHASERS * MOVES).reshape(CHASERS, MOVES) + 16
+    assert verify(replay).ok
+    assert replay.outside == {"red_0": ["Teller"], "red_2": ["Teller"]}
+    assert replay.players["red"] == "red_0 Teller; red_1 caller; red_2 Teller"
+    told = replay.outputs[0, :, : CHASERS * MOVES].reshape(2, CHASERS, MOVES)
+    np.testing.assert_array_equal(told[:, 0], [place[0]] * 2)
+    np.testing.assert_array_equal(told[1, 2], place[2])
+    assert np.isnan(told[:, 1]).all()
+    assert np.isnan(told[0, 2]).all()
+
+
 def test_they_are_in_the_file_and_change_no_hash(tmp_path: Path):
     replay = play()
     replay.save(tmp_path / "match.npz")

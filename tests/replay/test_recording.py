@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import crowd
+from games import crowd, two_team
 from games.interrupted import call_interrupted
 
 import palaestra
@@ -22,9 +22,10 @@ from palaestra.core.run.kernel import KernelSimulation
 from palaestra.replay import Recorder, ReplayError, frames, verify
 from palaestra.replay.changes import SET_OPPONENT, starting_changes
 
-RAID = "test/Raid-v0"
+RAID, GUARDED = "test/Raid-v0", "test/Raid-guarded-v0"
 CARTPOLE = "palaestra/CartPole-v0"
 palaestra.register(RAID, "games.two_team:game", family="test")
+palaestra.register(GUARDED, lambda: replace(two_team.game(), held_out=("idler",)), family="test")
 RIGHT = np.ones((2, 1), np.int64)
 
 
@@ -143,6 +144,19 @@ def test_streams_that_went_on_before_the_recording_are_repeated():
             sim.step()
     assert verify(recorder.replay()).ok
     assert recorder.replay().streams_went_on
+
+
+def test_scripts_that_are_held_out_are_drawn_again():
+    sim = palaestra.make_batch(GUARDED, 8, opponents={"red": "mix", "blue": "held_out:0.5"}, horizon=3)
+    with Recorder(sim) as recorder:
+        sim.reset(seed=4)
+        for _ in range(8):
+            sim.step()
+        sim.set_opponent("red", "held_out", [1])
+        sim.step()
+    replay = recorder.replay()
+    assert replay.players == {"red": "mix", "blue": "held_out:0.5"}
+    assert verify(replay).ok
 
 
 def test_results_belong_to_the_user():

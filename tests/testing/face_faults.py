@@ -90,6 +90,12 @@ def opponents_see_the_other_team(sim: Any) -> None:
     sim.team_view = lambda team, what, lanes: view(teams[1 - teams.index(team)], what, lanes)
 
 
+@face("mates_leave_one_agent", "batch", r"mates leave the slots \(0, 1\) of red to the caller, not \(0,\)")
+def mates_that_the_caller_plays(sim: Any) -> None:
+    """the caller is left all agents of a team that has mates"""
+    sim.open_slots = lambda team: sim.game.teams[team]
+
+
 @face("texts_have_no_side_effects", "batch", "writing lane 0 changed the match record of lane 0: idle", COURIERS)
 def text_that_touches(sim: Any) -> None:
     """a text changes the record"""

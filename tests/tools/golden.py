@@ -53,9 +53,9 @@ def fingerprint(id: str) -> str:
     digest = hashlib.sha256()
     sim = registry.make_batch(id, LANES)
     _play(sim, digest, STEPS)
-    if sim.game.scripts:
+    for player in sim.game.mixtures:
         for team in sim.game.teams:
-            sim.set_opponent(team, "mix")
+            sim.set_opponent(team, player)
         _play(sim, digest, SCRIPT_STEPS)
     sim.close()
     return digest.hexdigest()[:32]

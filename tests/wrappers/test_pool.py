@@ -17,6 +17,7 @@ from palaestra.core.contract.actions import ActionError
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import FunctionOpponent, Opponent
 from palaestra.game import Game
+from palaestra.replay import Recorder, verify
 from palaestra.wrappers import SelfPlayPool, pool
 
 pytestmark = pytest.mark.check
@@ -179,8 +180,16 @@ def test_what_cannot_be_a_member_is_refused():
     assert SelfPlayPool(MELEE, members=[constant(0.0)], room=1).add(Adder(0.1)) == 1
     with pytest.raises(ValueError, match="the policy reads its rewards, which a pool does not pass on"):
         league.add(Paid())
-    with pytest.raises(ValueError, match="'chaser' is no file of a saved policy"):
-        league.add("chaser")
+    for name in ("chasr", "chaser.zip", Path("chaser")):
+        with pytest.raises(
+            ValueError, match=r"neither a script of Melee \(chaser, random\) nor the file of a saved policy"
+        ):
+            league.add(name)
+    for name in ("mix", "mix:0.5"):
+        with pytest.raises(ValueError, match=rf"'{name}' draws scripts itself: add the scripts that the pool draws"):
+            league.add(name)
+    with pytest.raises(ValueError, match="CartPole has one team and no scripts"):
+        SelfPlayPool("palaestra/CartPole-v0", members=["random"])
     with pytest.raises(TypeError, match="a callable or an Opponent, got int"):
         league.add(3)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="the pool is empty"):
@@ -189,6 +198,120 @@ def test_what_cannot_be_a_member_is_refused():
         SelfPlayPool(MELEE, draw="best")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="latest_share is in"):
         SelfPlayPool(MELEE, latest_share=2.0)
+
+
+SCRIPTS = ("chaser", "random", "chaser:0.25")
+
+
+def players_of(sim: Any) -> np.ndarray:
+    """Number and strength of the script that plays each blue agent, [lanes, agents, 2]."""
+    return np.stack([sim.states["current_player"][:, 5:], sim.states["strength"][:, 5:]], axis=-1)
+
+
+def test_scripts_are_members_that_play_compiled():
+    league = SelfPlayPool(MELEE, members=[constant(0.1), *SCRIPTS])
+    sim, wanted = batch(league, n=32), np.array([[-1, 1.0], [0, 1.0], [-2, 1.0], [0, 0.25]])
+    alike = {name: batch(name, n=32) for name in SCRIPTS[:2]}
+    for _ in range(3):
+        played(sim)
+        drawn = league.members_of(sim)
+        assert set(drawn) == {0, 1, 2, 3}
+        np.testing.assert_array_equal(players_of(sim), np.broadcast_to(wanted[drawn][:, None], (32, 5, 2)))
+        assert (sim.actions[drawn == 0, 5:] == 0.1).all()
+        for number, name in enumerate(SCRIPTS[:2], 1):
+            played(alike[name])
+            own = drawn == number
+            np.testing.assert_array_equal(sim.actions[own, 5:], alike[name].actions[own, 5:])
+    assert sim.open_slots("blue") == ()
+
+
+def test_a_lane_changes_between_scripts_and_policies_from_match_to_match():
+    league = SelfPlayPool(MELEE, members=[constant(0.1), "chaser"])
+    sim, seen = batch(league, n=16), set()
+    for _ in range(12):
+        played(sim)
+        drawn = league.members_of(sim)
+        np.testing.assert_array_equal(players_of(sim)[:, 0, 0], np.where(drawn == 0, -1, 0))
+        np.testing.assert_array_equal((sim.actions[:, 5:] == 0.1).all(axis=(1, 2)), drawn == 0)
+        seen.add(int(drawn[0]))
+    assert seen == {0, 1}
+    sim.set_opponent("blue", None)
+    assert set(players_of(sim).ravel()) == {-1.0, 1.0}
+
+
+def test_a_pool_of_scripts_alone_plays_and_grows():
+    league = SelfPlayPool(MELEE, members=["chaser"])
+    sim, named = batch(league, n=8), batch("chaser", n=8)
+    for _ in range(6):
+        np.testing.assert_array_equal(played(sim), played(named))
+    league.add(constant(0.1))
+    for _ in range(9):
+        played(sim)
+    assert set(league.members_of(sim)) == {0, 1}
+
+
+def test_a_pool_with_scripts_in_a_pool_plays_them():
+    inner = SelfPlayPool(MELEE, members=["chaser", constant(0.2)])
+    sim = batch(SelfPlayPool(MELEE, members=[inner, constant(0.1)]), n=32)
+    played(sim)
+    by_script = players_of(sim)[:, 0, 0] == 0
+    assert 2 < by_script.sum() < 20
+    assert set(sim.actions[~by_script, 5, 0]) == {0.1, 0.2}
+
+
+def test_snapshots_copies_and_replays_have_the_scripts_of_a_pool():
+    league = SelfPlayPool(MELEE, members=[constant(0.1), *SCRIPTS])
+    sim = batch(league, n=8)
+    with Recorder(sim) as recorder:
+        sim.reset(seed=7)
+        played(sim)
+        played(sim)
+        saved = sim.snapshot()
+        expected = [played(sim) for _ in range(8)]
+        sim.restore(saved)
+        np.testing.assert_array_equal([played(sim) for _ in range(8)], expected)
+    assert verify(recorder.replay()).ok
+    sim.restore(saved)
+    twin = pickle.loads(pickle.dumps(batch(SelfPlayPool(MELEE, members=SCRIPTS), n=8)))
+    assert set(np.concatenate([played(twin) for _ in range(3)])) != {0.0}
+
+
+def test_one_agent_of_a_team_can_have_a_pool_with_scripts():
+    league = SelfPlayPool(MELEE, members=["chaser", constant(0.1)])
+    sim = batch(None, n=16)
+    sim.set_opponent("blue_2", league)
+    played(sim)
+    drawn = league.members_of(sim)
+    assert set(drawn) == {0, 1}
+    np.testing.assert_array_equal(sim.states["current_player"][:, 7], np.where(drawn == 0, 0, -1))
+    assert (sim.states["current_player"][:, [5, 6, 8, 9]] == -1).all()
+    assert not sim.actions[:, [5, 6, 8, 9]].any()
+
+
+def test_results_against_scripts_are_counted_and_saved_with_their_names(tmp_path: Path):
+    league = SelfPlayPool(MELEE, members=SCRIPTS, draw="pfsp")
+    sim = batch(league, n=16, horizon=2)
+    for _ in range(4):
+        played(sim)
+        league.watch(sim)
+    assert league.matches.sum() == 32
+    league.save(tmp_path / "pool.json")
+    printed = json.loads((tmp_path / "pool.json").read_text())
+    assert [member["script"] for member in printed["members"]] == list(SCRIPTS)
+    again = SelfPlayPool.load(tmp_path / "pool.json")
+    assert again.matches.tolist() == league.matches.tolist()
+    np.testing.assert_array_equal(played(batch(again)), played(batch(league)))
+
+
+@pytest.mark.parametrize("script", ["chasr", "mix", "../secret.zip", "/etc/secret.onnx", 3, None])
+def test_a_script_in_the_file_of_a_pool_is_a_script_and_no_file(tmp_path: Path, script: Any):
+    (tmp_path / "secret.zip").touch()
+    (tmp_path / "a").mkdir()
+    saved = {"id": MELEE, "team": "blue", "keywords": {}, "members": [{"script": script, "matches": 0, "points": 0}]}
+    (tmp_path / "a" / "pool.json").write_text(json.dumps(saved), encoding="utf-8")
+    for trust in (False, True):
+        with pytest.raises(FileError, match=r"pool\.json: .*(neither a script|draws scripts itself|named by a text)"):
+            SelfPlayPool.load(tmp_path / "a" / "pool.json", trust_paths=trust)
 
 
 def test_a_pool_of_files_is_saved_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,10 +1,10 @@
 """Plays matches between two players from both sides, or a tournament of several with Elo ratings.
 
-A player is a script's name, "random", "mix", the file of a policy (.safetensors, .zip of Stable-Baselines3, .onnx),
-module:function, a callable on batched observations or what as_opponent made, or "openai:URL#MODEL", a language model
-behind a chat endpoint: see palaestra.players.chat_player. What it replied is kept in runs/chat, and the same command
-goes on from there. The sides are swapped where the game declares its teams symmetric; intervals count the two matches
-of a seed as one trial.
+A player is a script's name, "random", "mix", "held_out", the file of a policy (.safetensors, .zip of Stable-Baselines3,
+.onnx), module:function, a callable on batched observations or what as_opponent made, or "openai:URL#MODEL", a language
+model behind a chat endpoint: see palaestra.players.chat_player. What it replied is kept in runs/chat, and the same
+command goes on from there. The sides are swapped where the game declares its teams symmetric; intervals count the two
+matches of a seed as one trial.
 
 --ray plays on a Ray cluster, with the same table. Its machines must be able to import the modules of module:function
 and module:id. What is interrupted leaves its finished matches in runs/scale: the same command goes on from there.

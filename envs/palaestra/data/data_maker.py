@@ -73,7 +73,7 @@ def make_data(
     check_count("episodes", episodes, 1, 2**32 - 1)
     check_count("num_envs", num_envs, 1, 2**20)
     check_count("seed", seed, 0, 2**32 - 1)
-    for name in ("autoreset_mode", "opponents", "control"):
+    for name in ("autoreset_mode", "opponents", "mates", "control"):
         if name in keywords:
             raise TypeError(f"{name}= makes no sense here: the players are policy and opponent, the team is team=")
     if isinstance(each_task, str):

@@ -149,6 +149,6 @@ def named_players(players: Mapping[str, OpponentSpec] | Sequence[OpponentSpec]) 
 
 
 def _refuse(keywords: Mapping[str, Any]) -> None:
-    for name in ("autoreset_mode", "opponents", "opponent", "control"):
+    for name in ("autoreset_mode", "opponents", "opponent", "mates", "control"):
         if name in keywords:
             raise TypeError(f"{name}= makes no sense here: the players are a and b")

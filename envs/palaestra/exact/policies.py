@@ -292,7 +292,7 @@ def _asker(side: Team, policy: Any, choose: Choose | None) -> Callable[[Any], An
     game, team = side.table.game, side.name
     if isinstance(policy, str | Path):
         name, _ = split_strength(game, str(policy))
-        if name in (*game.scripts, "mix"):
+        if name in (*game.scripts, *game.mixtures):
             raise ValueError(
                 f"the script {policy!r} draws at random inside the rules, so its probabilities are not known: give a "
                 "policy that is a function of observations, or an array of probabilities"

@@ -520,13 +520,25 @@ def _opponents_of(game: Game) -> str:
             f'named: `palaestra eval ID --a {script}`, `batch.set_opponent("{next(iter(game.teams))}", '
             f'"{script}")`.'
         )
-    scripts = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
+    scripts = [*game.scripts, "random", *game.mixtures]
     listed = ", ".join(f'`"{name}"`' for name in scripts)
     text = f'`opponent=` takes {listed}, a callable, a saved policy; the default is `"{game.default_opponent}"`.'
     if script:
-        text += " `mix` draws one of the scripts for each match." if len(game.scripts) > 1 else ""
+        text += _mixtures_of(game)
         text += f' `"{script}:0.7"` follows the script in 70 % of its decisions, the rest are random.'
     return text
+
+
+def _mixtures_of(game: Game) -> str:
+    if len(game.scripts) < 2:
+        return ""
+    if not game.held_out:
+        return " `mix` draws one of the scripts for each match."
+    held_out = ", ".join(f"`{name}`" for name in game.held_out)
+    return (
+        f" Held out for evaluation: {held_out}. For each match `held_out` draws one of these, `mix` one of the other "
+        "scripts."
+    )
 
 
 def _info(games: Sequence[Game]) -> list[str]:

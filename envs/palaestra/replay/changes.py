@@ -26,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.compile.batch_loop import CALLER, RANDOM
 from palaestra.core.rng import SALT_RULES, SALT_SCRIPTS, lane_keys
+from palaestra.core.run.opponents import MIXTURES
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.snapshot import Snapshot
 from palaestra.game import Game
@@ -199,5 +200,6 @@ def _player(game: Game, number: int, strengths: np.ndarray) -> str | None:
         return None
     if number == RANDOM:
         return "random"
-    name = "mix" if number == MIX else _one_of(game.scripts, number, "script")
+    drawn = {MIXTURES[name]: name for name in game.mixtures}
+    name = drawn.get(number) or _one_of(game.scripts, number, "script")
     return f"{name}:{float(strengths[0])!r}" if len(strengths) else name

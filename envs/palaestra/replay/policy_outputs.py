@@ -23,7 +23,7 @@ class OutputLog:
 
     def __init__(self) -> None:
         """Nothing has been decided."""
-        self._kept = dict[tuple[str, str], list[tuple[int, np.ndarray, np.ndarray]]]()
+        self._kept = dict[tuple[str, str], list[tuple[int, np.ndarray, np.ndarray, np.ndarray]]]()
         self._texts = list[tuple[int, int, int, str]]()
 
     def add(self, sim: Simulation, decision: int) -> None:
@@ -34,12 +34,13 @@ class OutputLog:
         """
         for team, assignments in sim.opponent_assignments.items():
             for assignment in assignments:
-                lanes, tables = assignment.outputs or (np.empty(0, np.int64), {})
+                lanes, agents, tables = assignment.outputs or (np.empty(0, np.int64), None, {})
                 for name, given in tables.items():
                     slots = sim.game.teams[team]
                     shape = (len(lanes), len(slots))
+                    played = np.ones(shape, np.bool_) if agents is None else agents
                     if isinstance(given, np.ndarray) and given.dtype.kind == "O" and given.shape == shape:
-                        at = np.argwhere(given != "").tolist()
+                        at = np.argwhere(played & (given != "")).tolist()
                         self._texts += [(decision, int(lanes[k]), slots[a], str(given[k, a])) for k, a in at]
                         continue
                     table = np.asarray(given, np.float32)
@@ -50,7 +51,7 @@ class OutputLog:
                             f"{shape} or, with a number for each alternative, {(*shape, 'M')}"
                         )
                     bits = table.reshape(*shape, -1).view(np.int32) >> DROPPED_BITS << DROPPED_BITS
-                    self._kept.setdefault((team, name), []).append((decision, lanes, bits.view(np.float32)))
+                    self._kept.setdefault((team, name), []).append((decision, lanes, played, bits.view(np.float32)))
 
     def add_turns(self, sim: Simulation, decision: int) -> None:
         """Adds what users have written as texts for a decision that is about to happen."""
@@ -66,16 +67,17 @@ class OutputLog:
         """The columns, and float32 ``[decisions, N, W]``, NaN where a player computed nothing."""
         columns = dict[str, dict[str, int]]()
         for (team, name), parts in sorted(self._kept.items()):
-            columns.setdefault(team, {})[name] = max(table.shape[2] for _, _, table in parts)
+            columns.setdefault(team, {})[name] = max(table.shape[2] for *_, table in parts)
         width = sum(size * agents for _, _, agents, size in spans(columns, sim.game.teams))
         outputs = np.full((decisions, sim.num_envs, width), np.nan, np.float32)
         start = 0
         for team, name, agents, size in spans(columns, sim.game.teams):
             place = outputs[:, :, start : start + agents * size].reshape(decisions, sim.num_envs, agents, size)
             start += agents * size
-            for decision, lanes, table in self._kept[team, name]:
+            for decision, lanes, played, table in self._kept[team, name]:
                 if decision < decisions:
-                    place[decision, lanes, :, : table.shape[2]] = table
+                    row, member = np.nonzero(played)
+                    place[decision, lanes[row], member, : table.shape[2]] = table[row, member]
         return columns, outputs
 
 

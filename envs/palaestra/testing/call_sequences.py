@@ -408,7 +408,8 @@ def opponent_specs(game: Any) -> list[str]:
     """Players that can be given a team: scripts, at some strength, mixed, and the random player."""
     if not game.scripts:
         return ["random"] if len(game.teams) > 1 else []
-    return [*game.scripts, "mix", "random", *(f"{name}:0.5" for name in game.scripts), "mix:0.25"]
+    graded = (*(f"{name}:0.5" for name in game.scripts), *(f"{name}:0.25" for name in game.mixtures))
+    return [*game.scripts, *game.mixtures, "random", *graded]
 
 
 def seeds_of(seeds: Any, lanes: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""Self-play against the past: an opponent that is one of many frozen policies, drawn anew for each match."""
+"""Self-play against the past: an opponent that is one of many policies and scripts, drawn anew for each match."""
 
 from __future__ import annotations
 
@@ -12,11 +12,23 @@ from typing import Any, Literal
 
 import numpy as np
 
+from palaestra.core.compile.batch_loop import CALLER
+from palaestra.core.compile.linker import scripts_play
 from palaestra.core.contract.action_shapes import actions_by_role
 from palaestra.core.contract.file_keywords import parse_json, plain_file
 from palaestra.core.files import FileError, printable, printable_error, printable_name, read_text, write_atomically
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.core.run.opponents import SUFFIXES, ForTeam, Opponent, load_policy, opponent_of, player_name
+from palaestra.core.run.opponents import (
+    MIXTURES,
+    SUFFIXES,
+    ForTeam,
+    Opponent,
+    load_policy,
+    opponent_of,
+    player_name,
+    resolve,
+    split_strength,
+)
 from palaestra.game import Game
 
 Draw = Literal["uniform", "latest", "pfsp"]
@@ -33,6 +45,26 @@ SAVED = {"id", "team", "draw", "latest_share", "exponent", "room"}
 LARGEST_EXPONENT = 1e6
 LARGEST_ROOM = 100_000
 """Numbers that members may remember in each lane."""
+
+
+class ScriptName(str):
+    """A text in the file of a pool that names a script and nothing else."""
+
+
+@dataclass(frozen=True)
+class ScriptMember:
+    """A script among the members, which plays compiled.
+
+    Attributes:
+        name: As `SelfPlayPool.add` takes it, with its strength.
+        number: Of the script; -2 for the random player.
+        strength: In [0, 1].
+    """
+
+    name: str
+    number: int
+    strength: float
+    memory_size = 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +109,7 @@ def read_file(path: Path) -> PoolFile:
 
 
 class SelfPlayPool:
-    """An `Opponent` that holds frozen policies; each match of each lane is played by one of them.
+    """An `Opponent` that holds frozen policies and scripts; each match of each lane is played by one of them.
 
     ::
 
@@ -85,6 +117,7 @@ class SelfPlayPool:
         envs = gymnasium.make_vec("palaestra/TeamPong-v0", num_envs=64, opponent=pool)
         ...
         pool.add(second_policy)  # or the file of a saved one
+        pool.add("tracker:0.8")  # a script
 
     The member is drawn when a match starts, from the lane's seed and the number of its match, and is kept in the
     memory of the simulation: snapshots keep it, and a pool that grows does not change running matches. With
@@ -96,6 +129,7 @@ class SelfPlayPool:
     Attributes:
         memory_size: See `palaestra.core.run.opponents.Opponent`.
         kept_size: Likewise: the count of matches outlives them.
+        script_players: Likewise: scripts that were drawn play compiled.
         matches: Matches reported of each member.
         points: The learner's points in them: a win is 1, a draw 1/2.
     """
@@ -148,7 +182,8 @@ class SelfPlayPool:
             raise ValueError(f"{game.name} has no team {team!r}: choose from {', '.join(game.teams)}")
         self.id, self.team, self.keywords = id, team, keywords
         self.draw, self.latest_share, self.exponent = draw, latest_share, exponent
-        self._members: list[tuple[Opponent, str | None]] = []  # and the file that it came from
+        self._members: list[tuple[Opponent | ScriptMember, str | None]] = []  # and the file that it came from
+        self.script_players: tuple[np.ndarray, np.ndarray] | None = None
         self.matches, self.points = np.zeros(0), np.zeros(0)
         self._room: int | None = None
         for policy in members:
@@ -168,12 +203,13 @@ class SelfPlayPool:
         """Adds a policy, which must not change any more. Returns its number.
 
         Args:
-            policy: The file of a policy, a callable on batched observations, an `Opponent`, or what
-                `palaestra.players.as_opponent` made.
+            policy: The file of a policy, a callable on batched observations, an `Opponent`, what
+                `palaestra.players.as_opponent` made, or the name of a script (``"random"`` too), with a strength or
+                without.
 
         Raises:
-            ValueError: A script's name (scripts play compiled, by `Simulation.set_opponent`), no file, or a policy that
-                remembers more than there is room for, or that reads its rewards.
+            ValueError: Neither a script nor a file, a name that itself draws scripts, or a policy that remembers more
+                than there is room for, or that reads its rewards.
             TypeError: An object of another kind.
         """
         member, file = self._loaded(policy)
@@ -215,22 +251,29 @@ class SelfPlayPool:
         fresh = first | (memory[:, MEMBER] == NO_MEMBER)
         memory[fresh, MEMBER] = self._drawn(seeds[fresh], memory[fresh, MATCH])
         drawn = memory[:, MEMBER].astype(np.int64)
-        chosen: Any = None
+        scripts = [m if isinstance(m, ScriptMember) else None for m, _ in self._members]
+        numbers = np.array([CALLER if s is None else s.number for s in scripts])[drawn]
+        strengths = np.array([1.0 if s is None else s.strength for s in scripts])[drawn]
+        has_scripts, chosen = any(scripts), None
         for number in np.unique(drawn):
-            rows = np.flatnonzero(drawn == number)
-            member = self._members[number][0]
+            rows, member = np.flatnonzero(drawn == number), self._members[number][0]
+            if isinstance(member, ScriptMember):
+                continue
             own_seeds = seeds[rows]
             if getattr(member, "kept_size", 0):  # what it keeps over matches is another member's in the next one
                 with np.errstate(over="ignore"):
                     own_seeds = mix64(own_seeds + GOLDEN * memory[rows, MATCH].astype(np.uint64))
             own = memory[rows, OWN : OWN + member.memory_size]
-            actions = self._in_one_form(
-                member.act(_rows(observations, rows), _rows(legal, rows), acting[rows], first[rows], own_seeds, own),
-                len(rows),
-            )
+            given = member.act(_rows(observations, rows), _rows(legal, rows), acting[rows], first[rows], own_seeds, own)
             memory[rows, OWN : OWN + member.memory_size] = own
+            if (named := getattr(member, "script_players", None)) is not None:
+                has_scripts, (numbers[rows], strengths[rows]) = True, named
+                if (named[0] != CALLER).all():
+                    continue
+            actions = self._in_one_form(given, len(rows))
             chosen = _room_for(actions, len(memory)) if chosen is None else chosen
             _put(chosen, rows, actions)
+        self.script_players = (numbers, strengths) if has_scripts else None
         return chosen
 
     def members_of(self, sim: Any) -> np.ndarray:
@@ -272,19 +315,19 @@ class SelfPlayPool:
         np.add.at(self.points, members, points)
 
     def save(self, path: str | Path) -> None:
-        """Writes the files of the members, relative to this one, with their results and how members are drawn.
+        """Writes the files of the members, relative to this one, and the names of scripts, with their results.
 
         Raises:
-            ValueError: A member is no file.
+            ValueError: A member is neither a file nor a script.
             OSError: It cannot be written; the old file is as it was.
         """
         from palaestra import registry
 
         path = Path(path)
-        for number, (_, file) in enumerate(self._members):
-            if file is None:
+        for number, (member, file) in enumerate(self._members):
+            if file is None and not isinstance(member, ScriptMember):
                 raise ValueError(
-                    f"member {number} ({player_name(self._members[number][0])}) is no file: save the policy as one of "
+                    f"member {number} ({player_name(member)}) is no file: save the policy as one of "
                     f"{', '.join(SUFFIXES)} and add its path (or pickle the pool)"
                 )
         saved = {
@@ -296,8 +339,8 @@ class SelfPlayPool:
             "exponent": self.exponent,
             "room": self._room,
             "members": [
-                {"file": Path(os.path.relpath(str(file), path.parent)).as_posix(), "matches": m, "points": p}
-                for (_, file), m, p in zip(self._members, self.matches.tolist(), self.points.tolist(), strict=True)
+                {**_saved(member, file, path.parent), "matches": m, "points": p}
+                for (member, file), m, p in zip(self._members, self.matches.tolist(), self.points.tolist(), strict=True)
             ],
         }
         content = json.dumps(saved, indent=2, default=plain_file).encode()
@@ -325,8 +368,8 @@ class SelfPlayPool:
             members, keywords = saved.pop("members"), saved.pop("keywords")
             if unknown := sorted(set(saved) - SAVED):  # the rest would be keywords of the game
                 raise ValueError(f"{', '.join(map(printable_name, unknown[:3]))} is no part of it")
-            names = [member["file"] for member in members]
-            files = [path.parent / name for name in names]
+            names = [member["file"] for member in members if "script" not in member]
+            policies = [_named(member, path.parent) for member in members]
             matches, points = (np.array([m[name] for m in members], np.float64) for name in ("matches", "points"))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             reason = f"no {printable(error)}" if isinstance(error, KeyError) else printable_error(error)
@@ -350,7 +393,7 @@ class SelfPlayPool:
                 "correct them, or set both to 0"
             )
         try:
-            pool = cls(**saved, **keywords, members=files)
+            pool = cls(**saved, **keywords, members=policies)
         except ImportError:
             raise  # names what is to be installed
         except Exception as error:  # the factory of a game, which may be a third party's, gets the keywords of the file
@@ -358,15 +401,41 @@ class SelfPlayPool:
         pool.matches, pool.points = matches, points
         return pool
 
-    def _loaded(self, policy: Policy) -> tuple[Opponent, str | None]:
+    def _loaded(self, policy: Policy) -> tuple[Opponent | ScriptMember, str | None]:
+        if isinstance(policy, str):
+            script = self._script(policy)
+            if script is not None:
+                return script, None
         if isinstance(policy, str | Path):
             path = Path(policy)
-            if not path.suffix or not path.exists():
-                raise ValueError(f"{str(policy)!r} is no file of a saved policy (scripts: sim.set_opponent, lanes=...)")
+            if isinstance(policy, ScriptName) or not path.suffix or not path.exists():
+                game, _ = self.game_and_team()
+                raise ValueError(
+                    f"{str(policy)!r} is neither a script of {game.name} ({', '.join((*game.scripts, 'random'))}) "
+                    "nor the file of a saved policy"
+                )
             return load_policy(path, *self.game_and_team()), os.path.abspath(path)
         if not isinstance(policy, ForTeam):
             return opponent_of(policy), None
         return policy.for_team(*self.game_and_team()), None
+
+    def _script(self, text: str) -> ScriptMember | None:
+        """The member that a text names; None if it names no script.
+
+        Raises:
+            ValueError: It draws scripts itself, or scripts cannot play the game.
+        """
+        game, team = self.game_and_team()
+        name, strength = split_strength(game, text)
+        if name in MIXTURES and name not in game.scripts:
+            raise ValueError(f"{text!r} draws scripts itself: add the scripts that the pool draws ({game.scripts})")
+        if not isinstance(name, str) or name not in (*game.scripts, "random"):
+            return None
+        if not scripts_play(game):
+            raise ValueError(f"{game.name} has one team and no scripts: no script can be a member")
+        number = resolve(game, team, name)
+        assert isinstance(number, int)
+        return ScriptMember(name if strength == 1.0 else f"{name}:{strength!r}", number, strength)
 
     def game_and_team(self) -> tuple[Game, str]:
         """The rules, and the name of the team that the pool plays."""
@@ -396,6 +465,26 @@ class SelfPlayPool:
             for assignment in assignments
             if assignment.opponent is self
         ]
+
+
+def _saved(member: Opponent | ScriptMember, file: str | None, folder: Path) -> dict[str, str]:
+    """What the file of a pool says of a member."""
+    if isinstance(member, ScriptMember):
+        return {"script": member.name}
+    return {"file": Path(os.path.relpath(str(file), folder)).as_posix()}
+
+
+def _named(member: Mapping[str, Any], folder: Path) -> Path | ScriptName:
+    """What the file of a pool names as a member.
+
+    Raises:
+        TypeError: A script that is no text.
+    """
+    if "script" not in member:
+        return folder / member["file"]
+    if not isinstance(member["script"], str):
+        raise TypeError("a script is named by a text")
+    return ScriptName(member["script"])
 
 
 def _rows(tree: Any, rows: np.ndarray) -> Any:

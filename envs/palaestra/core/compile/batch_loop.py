@@ -19,8 +19,9 @@ import numpy as np
 
 from palaestra.core.rng import script_uniform
 
-CALLER, RANDOM, MIX = -1, -2, -3
-"""Player of a slot: the caller of `step`, the uniform player, or (assigned only) a script drawn for each match."""
+CALLER, RANDOM, MIX, HELD_OUT = -1, -2, -3, -4
+"""Player of a slot: the caller of `step`, the uniform player, or (assigned only) a script drawn for each match, of
+those that policies learn with or of those held out."""
 NEXT_STEP, SAME_STEP, OFF = 0, 1, 2
 RUNNING, RESET_DUE, WAITING, SKIP, REFRESH, ENDED = 0, 1, 2, 3, 4, 5
 """Values of ``s.pending``; the last three are set for the length of a call: pass the lane over, only write what it
@@ -55,7 +56,7 @@ def first_offender(lo, hi, S, words, WI, WF):
 
 
 def start_match(s, state_bytes, world, first_word, scratch):
-    """Starts a match: clears the record, draws the scripts of teams that play ``"mix"``, calls the rules' reset."""
+    """Starts a match: clears the record, draws the scripts of ``"mix"`` and ``"held_out"``, calls the rules' reset."""
     state_bytes[CLEARED_FROM:] = 0
     if AT_START:
         for b in range(PARAMETER_BYTES):
@@ -66,7 +67,9 @@ def start_match(s, state_bytes, world, first_word, scratch):
         draw = script_uniform(s, 0.0, 1.0)  # always drawn, so that an assignment never shifts the stream
         for a in range(agents):
             if s.team[a] == team:
-                s.current_player[a] = np.int64(draw * SCRIPTS) if s.assigned_player[a] == MIX else s.assigned_player[a]
+                s.current_player[a] = np.int64(draw * MIXED) if s.assigned_player[a] == MIX else s.assigned_player[a]
+                if MIXED < SCRIPTS and s.assigned_player[a] == HELD_OUT:  # pruned where none is held out
+                    s.current_player[a] = MIXED + np.int64(draw * (SCRIPTS - MIXED))
     for a in range(agents):
         s.alive[a] = 1
         s.acting[a] = 1

@@ -81,6 +81,8 @@ def _rules_digest(game: Game) -> str:
     for role in game.roles:
         put("role", _given((role.name, role.agents, role.slots, [_untold(a) for a in role.action])))
     put("scripts, ends", _given((game.scripts, game.end_reasons, game.truncation_reasons)))
+    if game.held_out:  # else as before there were such scripts
+        put("held out", _given(game.held_out))
     put("rewards, periods", _given((game.reward, game.reward_dtype, game.periods)))
     put("parameters", _given([(p.name, p.low, p.high, p.at_start, *p.words, *p.values) for p in game.parameters]))
     for name, value in _members(game.world):

@@ -295,6 +295,7 @@ def constants_of(game: Game) -> dict[str, Any]:
         "SIZED": game.sized,
         "TEAMS": len(game.teams),
         "SCRIPTS": len(game.scripts),
+        "MIXED": len(game.scripts) - len(game.held_out),
         "SCRIPTS_PLAY": scripts_play(game),
         "HAS_PLAN": game.plan is not None,
         "STRENGTH_IS_SHARE": "strength" not in _names_used(game),

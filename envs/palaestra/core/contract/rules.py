@@ -78,7 +78,10 @@ class Game:
             ``which``.
         plan: ``plan(s, world, team, which, scratch)`` is called once in a decision for each team and script, before the
             first of the team's slots that the script plays: what concerns the whole team goes into ``scratch``.
-        scripts: Names of the scripts, in the order of their numbers. ``"random"`` and ``"mix"`` are the suite's.
+        scripts: Names of the scripts, in the order of their numbers. ``"random"``, ``"mix"`` and
+            ``"held_out"`` are the suite's.
+        held_out: Names of the scripts, the last ones of ``scripts``, that are for evaluation: ``"mix"`` draws from the
+            others, ``"held_out"`` from these. They can be named all the same.
         command: ``command(s, world, actions, scratch)`` turns actions into the inputs of the engine's bodies.
         advance: ``advance(s, world, scratch)`` moves the bodies by one period: a compiled engine.
         load: ``load(s, world, scratch)`` completes the bodies of a compiled engine after `reset`.
@@ -158,6 +161,7 @@ class Game:
     script: Callable | None = None
     plan: Callable | None = None
     scripts: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
     command: Callable | None = None
     advance: Callable | None = None
     load: Callable | None = None
@@ -254,6 +258,11 @@ class Game:
         """Takes pickled fields; NumPy's pickles forget that an array is read-only, which compiled code relies on."""
         vars(self).update(state)
         vars(self)["world"] = read_only(self.world)
+
+    @property
+    def mixtures(self) -> tuple[str, ...]:
+        """Players that draw a script for each match: ``"mix"``, and ``"held_out"`` where scripts are held out."""
+        return ("mix",) * bool(self.scripts) + ("held_out",) * bool(self.held_out)
 
     def titled(self, title: str) -> Game:
         """The same rules under another name, for pictures."""
@@ -456,8 +465,12 @@ def _bad_hooks(game: Game) -> Iterator[str]:
         yield "give script and the names of the scripts together"
     if game.plan is not None and game.script is None:
         yield "plan plans for scripts: it needs script"
-    if game.default_opponent not in (*game.scripts, "random", *(["mix"] if game.scripts else [])):
+    if game.held_out and game.held_out != game.scripts[1:][-len(game.held_out) :]:
+        yield f"held_out must be the last scripts, and not all, got {game.held_out} of {game.scripts}"
+    if game.default_opponent not in (*game.scripts, "random", *game.mixtures):
         yield f"default_opponent {game.default_opponent!r} is not a script"
+    if game.default_opponent in (*game.held_out, "held_out"):
+        yield f"default_opponent {game.default_opponent!r} is held out for evaluation: name another player"
     if game.legal is not None and not any(isinstance(a, Choice) for r in game.roles for a in r.action):
         yield "legal has no choice to forbid"
 

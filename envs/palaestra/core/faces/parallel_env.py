@@ -81,7 +81,7 @@ class GameParallelEnv(RuleAttributes, ParallelEnv):
         """Wraps a simulation of one lane in ``autoreset_mode="off"``.
 
         Args:
-            sim: The simulation; teams with an opponent and agents that a script plays are not shown.
+            sim: The simulation; teams with an opponent and agents given to a player are not shown.
             observation: ``"flat"`` or ``"dict"``; the game's default if None.
             mask: ``"obs"`` gives ``{"observation", "action_mask", "candidates"}``, of the masks those that the game
                 has; ``"info"`` puts them into the infos. A mask is what ``action_space(agent).sample`` takes: int8

@@ -86,7 +86,7 @@ class GameVectorEnv(RuleAttributes, VectorEnv):
 
         Args:
             sim: The simulation; opponents are set already.
-            control: Team that the user plays, but for agents given to a script; the first team if None.
+            control: Team that the user plays, but for agents given to others; the first team if None.
             observation: ``"flat"`` or ``"dict"``; the game's default if None.
             mask: Where masks go: ``"info"`` (default where the game forbids something), ``"obs"`` or None.
             mask_keys: Names of the observation and its mask with ``mask="obs"``.

@@ -103,8 +103,10 @@ class Arrays:
             shared["lane"] = own | {name: array[:count] for name, array in self.world_observations.items()}
         return shared
 
-    def write_team_actions(self, team: str, actions: Any, lanes: Lanes = slice(None)) -> None:
-        """Writes the actions of one team.
+    def write_team_actions(
+        self, team: str, actions: Any, lanes: Lanes = slice(None), agents: np.ndarray | None = None
+    ) -> None:
+        """Writes the actions of one team, or of some of its agents.
 
         Args:
             team: Name of the team.
@@ -113,6 +115,7 @@ class Arrays:
                 A dict by role where the team has several roles, or, where all of them make choices alone, their choices
                 side by side ``[n, sum]``, role after role.
             lanes: Lanes that the n rows are for.
+            agents: bool ``[n, A_team]``: whose actions are written; all if None.
 
         Raises:
             ActionError: Wrong shape or kind; names the shapes that are accepted. Ranges are checked by
@@ -121,6 +124,7 @@ class Arrays:
         lanes = lanes if isinstance(lanes, slice) else np.arange(self.num_envs)[lanes]
         members = self.game.team_roles(team)
         parts: Mapping[str, Any] | None = None
+        first = 0  # of a role's members in the team
         for name, slots in members.items():
             role = next(r for r in self.game.roles if r.name == name)
             target = self.actions if isinstance(self.actions, np.ndarray) else self.actions[name]
@@ -130,10 +134,14 @@ class Arrays:
             else:
                 parts = parts or actions_by_role(self.game, team, actions, len(rows))
                 write_actions(role, rows, parts[name])
-            if isinstance(lanes, slice):
+            if agents is not None:
+                row, member = np.nonzero(agents[:, first : first + len(slots)])
+                target[np.arange(self.num_envs)[lanes][row], np.array(slots)[member]] = rows[row, member]
+            elif isinstance(lanes, slice):
                 target[lanes, slots] = rows
             else:
                 target[lanes[:, None], slots] = rows
+            first += len(slots)
 
     def note_turns(self, slot: int, actions: Sequence[Any], which: np.ndarray | None = None) -> None:
         """Keeps texts that an agent has written in the lanes ``which`` (all if None), for a recorder."""

@@ -190,7 +190,9 @@ class RollbackOnError:
         """Copies what is there before."""
         self._states, self._assignments = states, assignments
         self._before = {name: states[name].copy() for name in fields if name in (states.dtype.names or ())}
-        self._players = {team: [(a, a.lanes.copy()) for a in row] for team, row in assignments.items()}
+        self._players = {
+            team: [(a, a.agents.copy(), a.whole_team.copy()) for a in row] for team, row in assignments.items()
+        }
 
     def __enter__(self) -> None:
         """Nothing has changed yet."""
@@ -203,6 +205,7 @@ class RollbackOnError:
             self._states[name] = values
         self._assignments.clear()
         for team, row in self._players.items():
-            for assignment, lanes in row:
-                assignment.lanes[...] = lanes
-            self._assignments[team] = [assignment for assignment, _ in row]
+            for assignment, agents, whole_team in row:
+                assignment.agents[...], assignment.whole_team[...] = agents, whole_team
+                assignment.settle()
+            self._assignments[team] = [assignment for assignment, *_ in row]

@@ -187,8 +187,9 @@ def _without_breakpoints() -> Iterator[None]:
 def _play(sim: Simulation, decisions: int, end: float) -> None:
     """Plays: the first lane at random, each other one by another script, the last one by a mix of those left."""
     game, rng = sim.game, np.random.default_rng(0)
+    names = (*game.held_out, *game.scripts)  # those that no mix plays first
     for lane in range(1, sim.num_envs):
-        script = game.scripts[lane - 1] if lane < MOST_LANES - 1 else "mix"
+        script = names[lane - 1] if lane < MOST_LANES - 1 else "mix"
         for team in game.teams:
             sim.set_opponent(team, script, lanes=[lane])
     if scripts_play(game):

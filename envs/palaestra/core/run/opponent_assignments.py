@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RUNNING
+from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RANDOM, RUNNING
 from palaestra.core.compile.linker import scripts_play
 from palaestra.core.contract.keywords import check_word
 from palaestra.core.contract.rules import Game
@@ -17,23 +17,36 @@ from palaestra.core.run.opponents import Opponent, OpponentSpec, resolve, split_
 
 Remembered = list[tuple[str, "OpponentAssignment", np.ndarray, np.ndarray]]
 """Teams, assignments, lanes, and what the opponents will remember in them once the step has happened."""
+Outputs = tuple[np.ndarray, np.ndarray | None, Mapping[str, np.ndarray]]
+"""Lanes, the agents played there (bool ``[n, A_team]``, None for all), and tables by name."""
 
 
 @dataclass
 class OpponentAssignment:
-    """A Python opponent of one team and the lanes in which it plays.
+    """A Python opponent of one team, and which agents it plays in which lanes.
 
     Attributes:
         opponent: The player.
-        lanes: bool ``[N]``.
+        agents: bool ``[N, A_team]``.
+        whole_team: bool ``[N]``: it was given the team, and has those agents back that other players give back.
         memory: float64 ``[N, memory_size]``; the first ``kept_size`` numbers of a lane outlive its matches.
-        outputs: Lanes that were played in the last decision, and what the player computed for them, if that was asked.
+        lanes: bool ``[N]``: where it plays an agent; as of the last `settle`, like the next.
+        plays_all: Whether it plays all agents there.
+        outputs: What the player computed in the last decision, if that was asked.
     """
 
     opponent: Opponent
-    lanes: np.ndarray
+    agents: np.ndarray
+    whole_team: np.ndarray
     memory: np.ndarray
-    outputs: tuple[np.ndarray, Mapping[str, np.ndarray]] | None = None
+    lanes: np.ndarray
+    plays_all: bool = True
+    outputs: Outputs | None = None
+
+    def settle(self) -> None:
+        """Derives from ``agents`` what every decision asks for."""
+        self.lanes = np.asarray(self.agents.any(axis=1))
+        self.plays_all = bool((self.agents.all(axis=1) == self.lanes).all())
 
     @property
     def kept(self) -> int:
@@ -57,7 +70,7 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
         """Assigns a player in the lanes ``which`` (bool ``[N]``): see `Simulation.set_opponent`.
 
         Raises:
-            ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
+            ValueError: No such team, agent or player.
         """
         game, states = arrays.game, arrays.states
         team, slots = _team_of(game, team_or_agent)
@@ -69,39 +82,72 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                 f"{game.name} has one team and no scripts: the caller of step plays it (a game with a script can be "
                 "played at random, too)"
             )
+        player = None if isinstance(resolved, int) else resolved
         if team_or_agent == team:
-            self._give(team, None if isinstance(resolved, int) else resolved, which)
-        elif not isinstance(resolved, int):
-            raise ValueError(
-                f"{team_or_agent} can be given to a script alone: other players play a whole team ({team})"
-            )
+            self._give_team(game, team, player, which)
+        else:
+            self._give_agent(game, team, game.teams[team].index(slots[0]), player, which, number == CALLER)
         now = number
-        if number == MIX:  # running matches are played by a script drawn now, later ones by one drawn at their start
-            now = draw_integers(states["script_rng"], which, len(game.scripts)) if have_started else CALLER
+        if number in (MIX, HELD_OUT):  # a script drawn now plays running matches, one drawn at their start later ones
+            mixed = len(game.scripts) - len(game.held_out)
+            first, count = (0, mixed) if number == MIX else (mixed, len(game.held_out))
+            now = first + draw_integers(states["script_rng"], which, count) if have_started else CALLER
         for slot in slots:
             states["strength"][which, slot] = strength
             states["assigned_player"][which, slot] = number
             states["current_player"][which, slot] = now
 
-    def _give(self, team: str, opponent: Opponent | None, which: np.ndarray) -> None:
+    def _give_team(self, game: Game, team: str, opponent: Opponent | None, which: np.ndarray) -> None:
         """Gives the lanes ``which`` (bool ``[N]``) of a team to a Python opponent, or takes them from all of them."""
         for assignment in self.get(team, []):
-            assignment.lanes &= ~which
-        left = [assignment for assignment in self.pop(team, []) if assignment.lanes.any()]
+            assignment.agents[which] = False
+            assignment.whole_team[which] = False
         if opponent is not None:
-            memory = np.zeros((len(which), opponent.memory_size), np.float64)
-            left.append(OpponentAssignment(opponent, which.copy(), memory))
+            assignment = self._new(game, team, opponent, len(which))
+            assignment.agents[which] = True
+            assignment.whole_team[which] = True
+        self._settle(team)
+
+    def _give_agent(
+        self, game: Game, team: str, place: int, opponent: Opponent | None, which: np.ndarray, back: bool
+    ) -> None:
+        """Gives one agent, at a place in its team, to a Python opponent in the lanes ``which``, or takes it away.
+
+        With ``back`` the player of the rest of the team has it again. A player that has other agents of the team plays
+        them together with this one, with one memory.
+        """
+        for assignment in self.get(team, []):
+            assignment.agents[which, place] = assignment.whole_team[which] if back and opponent is None else False
+        if opponent is not None:
+            known = [assignment for assignment in self.get(team, []) if assignment.opponent is opponent]
+            assignment = known[0] if known else self._new(game, team, opponent, len(which))
+            assignment.memory[which & ~assignment.lanes] = 0.0
+            assignment.agents[which, place] = True
+        self._settle(team)
+
+    def _new(self, game: Game, team: str, opponent: Opponent, lanes: int) -> OpponentAssignment:
+        """A player that plays nobody yet."""
+        agents, memory = np.zeros((lanes, len(game.teams[team])), np.bool_), np.zeros((lanes, opponent.memory_size))
+        made = OpponentAssignment(opponent, agents, np.zeros(lanes, np.bool_), memory, np.zeros(lanes, np.bool_))
+        self.setdefault(team, []).append(made)
+        return made
+
+    def _settle(self, team: str) -> None:
+        """Ends a change: drops players that play nobody."""
+        for assignment in self.get(team, []):
+            assignment.settle()
+        left = [a for a in self.pop(team, []) if a.agents.any() or a.whole_team.any()]
         if left:
             self[team] = left
 
     def open_slots(self, game: Game, states: np.ndarray, team: str) -> tuple[int, ...]:
         """Slots of a team that, in some lane, the caller of `step` plays."""
         check_word("team", team, tuple(game.teams))
-        assigned = np.zeros(len(states), np.bool_)
+        slots = game.teams[team]
+        outside = states["assigned_player"][:, slots] == CALLER
         for assignment in self.get(team, []):
-            assigned |= assignment.lanes
-        outside = (states["assigned_player"] == CALLER) & ~assigned[:, None]
-        return tuple(slot for slot in game.teams[team] if outside[:, slot].any())
+            outside &= ~assignment.agents
+        return tuple(slot for slot, is_open in zip(slots, outside.any(axis=0), strict=True) if is_open)
 
     def clear_memory(self, which: np.ndarray | slice) -> None:
         """Clears what outlives matches, in lanes that start from a seed."""
@@ -150,19 +196,57 @@ class OpponentAssignments(dict[str, list[OpponentAssignment]]):
                     continue
                 memory = assignment.memory[lanes]
                 memory[first[lanes], assignment.kept :] = 0.0
+                acting = arrays.acting[lanes][:, arrays.game.teams[team]]
+                agents = None if assignment.plays_all else assignment.agents[lanes]
                 chosen = assignment.opponent.act(
                     arrays.team_view(team, "observations", lanes),
                     arrays.team_view(team, "legal", lanes),
-                    arrays.acting[lanes][:, arrays.game.teams[team]],
+                    acting if agents is None else acting & agents,
                     first[lanes],
                     lane_seeds[lanes],
                     memory,
                 )
                 remembered.append((team, assignment, lanes, memory))
                 if keep_outputs:
-                    assignment.outputs = lanes, getattr(assignment.opponent, "policy_outputs", {})
-                arrays.write_team_actions(team, chosen, lanes)
+                    assignment.outputs = lanes, agents, getattr(assignment.opponent, "policy_outputs", {})
+                scripts = getattr(assignment.opponent, "script_players", None)
+                if scripts is not None:
+                    _let_scripts_play(arrays, team, lanes, assignment.agents[lanes], *scripts)
+                if scripts is None or (scripts[0] == CALLER).any():
+                    arrays.write_team_actions(team, chosen, lanes, agents)
         return remembered
+
+
+def _let_scripts_play(
+    arrays: Arrays, team: str, lanes: np.ndarray, agents: np.ndarray, numbers: np.ndarray, strengths: np.ndarray
+) -> None:
+    """Assigns scripts to the agents (bool ``[n, A_team]``) of a Python player, as `Simulation.set_opponent` does.
+
+    A recorder is told of each change: a replay has the scripts, which draw, and not the player.
+
+    Raises:
+        ValueError: The game has no such script.
+    """
+    states, game, recorder = arrays.states, arrays.game, getattr(arrays, "recorder", None)
+    if not ((numbers >= RANDOM) & (numbers < len(game.scripts))).all():
+        raise ValueError(f"script_players holds numbers from {RANDOM} to {len(game.scripts) - 1}, got {numbers}")
+    slots = game.teams[team]
+    found = [states[name][lanes][:, slots] for name in ("assigned_player", "current_player", "strength")]
+    differs = (found[0] != numbers[:, None]) | (found[1] != numbers[:, None]) | (found[2] != strengths[:, None])
+    differs &= agents
+    for place in np.flatnonzero(differs.any(axis=0)).tolist():
+        slot, changed = slots[place], differs[:, place]
+        for number, strength in sorted(set(zip(numbers[changed].tolist(), strengths[changed].tolist(), strict=True))):
+            rows = np.flatnonzero(changed & (numbers == number) & (strengths == strength))
+            which = np.zeros(len(states), np.bool_)
+            which[lanes[rows]] = True
+            if recorder is not None:
+                recorder.before("set_opponent", which, game.agents[slot])
+            states["strength"][lanes[rows], slot] = strength
+            states["assigned_player"][lanes[rows], slot] = number
+            states["current_player"][lanes[rows], slot] = number
+            if recorder is not None:
+                recorder.after()
 
 
 def _team_of(game: Game, team_or_agent: str) -> tuple[str, tuple[int, ...]]:

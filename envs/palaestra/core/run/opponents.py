@@ -1,7 +1,7 @@
 """Opponents: players of the teams that the user does not play.
 
-Names of scripts, ``"random"``, ``"mix"``, callables, models and files of policies all become one thing: a script number
-that the compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
+Names of scripts, ``"random"``, ``"mix"``, ``"held_out"``, callables, models and files of policies all become one thing:
+a script number that the compiled loop knows, or an `Opponent` that is asked once per decision for all lanes it plays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from palaestra.core.compile.batch_loop import CALLER, MIX, RANDOM
+from palaestra.core.compile.batch_loop import CALLER, HELD_OUT, MIX, RANDOM
 from palaestra.core.contract import factories
 from palaestra.core.contract.rules import Game
 from palaestra.core.files import FileError, open_regular, printable
@@ -30,7 +30,7 @@ MOST_POLICY_BYTES = 64 * 2**20
 
 @runtime_checkable
 class Opponent(Protocol):
-    """Plays one team in a batch of matches.
+    """Plays one team, or some of its agents, in a batch of matches.
 
     Attributes:
         memory_size: Numbers (float64) that the player remembers per lane; the simulation owns, clears and saves them.
@@ -40,6 +40,9 @@ class Opponent(Protocol):
             or ``"value"``, ``[n, A_team]`` or, a number for each alternative where an agent makes one choice,
             ``[n, A_team, M]``; NaN for none. An array of objects holds texts, such as what a language model wrote.
             Players without this attribute tell nothing.
+        script_players: After `act`, scripts that play instead of it: their numbers int64 ``[n]`` (-1 where its actions
+            count, -2 for the random player) and strengths float64 ``[n]``; None where it plays all n lanes itself. Its
+            actions may be None where scripts play all of them. Players without this attribute play themselves.
         reward_at: Where in a lane's memory the simulation writes the team's reward after each decision of the player.
             Players without this attribute learn no rewards while they play.
     """
@@ -67,13 +70,14 @@ class Opponent(Protocol):
                 ``"lane"`` (what all agents see, arrays of the world included).
             legal: Masks ``[n, A_team, M]`` int8, or None. Records ``[n, A_team]`` by choice where a choice has a list
                 of candidates (``count`` and ``ids``, -1 beyond the list), and a dict by role as above.
-            acting: bool ``[n, A_team]``: asked for an action now.
+            acting: bool ``[n, A_team]``: asked for an action now, of the agents that it plays.
             first: bool ``[n]``: the match starts with this decision.
             seeds: uint64 ``[n]``: seeds of the lanes.
             memory: float64 ``[n, memory_size]``, zero at the start of a match; write into it.
 
         Returns:
-            int64 ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions, or all
+            For all agents of the team (what stands there for those that it does not play is not read): int64
+            ``[n, A_team]``, ``[n, A_team, K]``, or float ``[n, A_team, K]`` like the team's actions, or all
             numbers side by side (see `palaestra.core.contract.action_shapes`); a dict of these by field for composite
             actions, and by role where the team has several roles.
         """
@@ -105,6 +109,8 @@ READERS = {
 PREFIXES = {"openai:": "palaestra.players.chat_player:read_name"}
 """Functions that make a `ForTeam` of a text, by how it begins."""
 SUFFIXES = (".safetensors", *READERS)
+MIXTURES = {"mix": MIX, "held_out": HELD_OUT}
+"""Players that draw a script for each match."""
 DEFAULT = "default"
 """Names the default opponent of any game."""
 MODULE_SUFFIXES = (".pt", ".pth", ".ts")
@@ -142,7 +148,7 @@ def split_strength(game: Game, spec: OpponentSpec) -> tuple[OpponentSpec, float]
         ValueError: The strength is no number in [0, 1].
     """
     name, colon, digits = spec.rpartition(":") if isinstance(spec, str) else ("", "", "")
-    if not colon or name not in (*game.scripts, "mix", DEFAULT):
+    if not colon or name not in (*game.scripts, *MIXTURES, DEFAULT):
         return _named(game, spec), 1.0
     try:
         strength = float(digits)
@@ -165,8 +171,9 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         game: The rules.
         team: The team to be played.
         spec: None (the caller of `step`), a script's name, ``"random"``, ``"mix"`` (a script drawn for each match),
-            the path of a policy's file (`SUFFIXES`), a text that begins as one of `PREFIXES`, a callable on batched
-            observations, an `Opponent`, or a model in the form of `palaestra.players.as_opponent`.
+            ``"held_out"`` (likewise, of those held out), the path of a policy's file (`SUFFIXES`), a text that begins
+            as one of `PREFIXES`, a callable on batched observations, an `Opponent`, or a model in the form of
+            `palaestra.players.as_opponent`.
 
     Raises:
         ValueError: No such script or file; names the choices.
@@ -179,10 +186,8 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             return game.scripts.index(str(spec))
         if spec == "random":
             return RANDOM
-        if spec == "mix":
-            if not game.scripts:
-                raise ValueError(f'{game.name} has no scripts to mix: use opponent="random"')
-            return MIX
+        if spec in MIXTURES:
+            return _mixture(game, str(spec))
         for prefix, function in PREFIXES.items():
             if str(spec).startswith(prefix):
                 return factories.load(function)(str(spec)).for_team(game, team)
@@ -190,7 +195,7 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             return load_policy(Path(spec), game, team)
         if Path(spec).suffix.lower() in SUFFIXES:
             raise FileError(f"{spec}: there is no such file, and no policy to load from it")
-        names = [*game.scripts, "random", *(["mix"] if game.scripts else [])]
+        names = [*game.scripts, "random", *game.mixtures]
         near = difflib.get_close_matches(str(spec), names, 1)
         hint = f", did you mean {near[0]!r}?" if near else ""
         raise ValueError(
@@ -198,6 +203,23 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
             f'the file of a policy ({", ".join(SUFFIXES)}) nor "openai:URL#MODEL"{hint}'
         )
     return spec.for_team(game, team) if isinstance(spec, ForTeam) else opponent_of(spec)
+
+
+def _mixture(game: Game, name: str) -> int:
+    """The number of a player of `MIXTURES`.
+
+    Raises:
+        ValueError: The game has no such scripts; says what to use.
+    """
+    if name in game.mixtures:
+        return MIXTURES[name]
+    if not game.scripts:
+        verb = "mix" if name == "mix" else "hold out"
+        raise ValueError(f'{game.name} has no scripts to {verb}: use opponent="random"')
+    raise ValueError(
+        f"{game.name} holds no scripts out: evaluate against one that the policy has not learnt with "
+        f"({', '.join(game.scripts)}), or give the game Game(held_out=...)"
+    )
 
 
 def opponent_of(spec: Any) -> Opponent:

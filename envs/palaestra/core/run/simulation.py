@@ -429,16 +429,16 @@ class Simulation(Arrays, Closes, ABC):
         """Assigns the player of a team, or of one agent, from now on.
 
         Args:
-            team_or_agent: Name of a team, or of one agent (``"red_1"``): then a script, ``"random"`` or None, which
-                gives the agent back to the caller of `step` or to the player of the rest of its team. A later word for
-                the team holds for all its agents.
-            opponent: None (the caller of `step`), a script's name, ``"random"``, ``"mix"``, a file, or an `Opponent`:
-                see `palaestra.core.run.opponents.resolve`. ``"mix"`` draws a script at the start of each match,
-                ``"tracker:0.7"`` is a script of strength 0.7.
+            team_or_agent: Name of a team, or of one agent (``"red_1"``). None gives an agent back to the player of the
+                rest of its team, or to the caller of `step`. A later word for the team holds for all its agents. One
+                `Opponent` that is given several agents of a team is asked once for all of them.
+            opponent: None (the caller of `step`), a script's name, ``"random"``, ``"mix"``, ``"held_out"``, a file, or
+                an `Opponent`: see `palaestra.core.run.opponents.resolve`. ``"mix"`` and ``"held_out"`` draw a script at
+                the start of each match, ``"tracker:0.7"`` is a script of strength 0.7.
             lanes: bool ``[N]`` mask or indices; all lanes if None.
 
         Raises:
-            ValueError: No such team, agent or player, or one agent of a team for a player that is no script.
+            ValueError: No such team, agent or player.
         """
         self.guard.check_whole("set_opponent")
         which = self._picked(lanes)

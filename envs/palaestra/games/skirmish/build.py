@@ -313,6 +313,7 @@ def make_game(battles: Sequence[BattleMap], variant: Variant | None = None, **mo
         script=tactics.script,
         plan=tactics.plan,
         scripts=tactics.NAMES,
+        held_out=tactics.HELD_OUT,
         horizon=max(b.limit for b in battles),
         info=(
             Field("dead", (2,), 0, most_blue, "1", "units of red and of blue that have died", "i8"),

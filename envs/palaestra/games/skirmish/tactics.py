@@ -36,8 +36,10 @@ from palaestra.games.skirmish.scripts import NAMES as SIMPLE_NAMES
 from palaestra.games.skirmish.scripts import choose as choose_simply
 from palaestra.games.skirmish.scripts import plan as plan_simply
 
-NAMES = (*SIMPLE_NAMES, "kite", "retreat_heal", "split", "surround")
-KITE, RETREAT_HEAL, SPLIT, SURROUND = range(len(SIMPLE_NAMES), len(NAMES))
+HELD_OUT = ("kite", "retreat_heal")
+"""They are for evaluation: `palaestra.game.Game.held_out`."""
+NAMES = (*SIMPLE_NAMES, "split", "surround", *HELD_OUT)
+SPLIT, SURROUND, KITE, RETREAT_HEAL = range(len(SIMPLE_NAMES), len(NAMES))
 MELEE = 2.0
 """Range in cells below which a weapon is one for melee."""
 VOLLEYS = 2.0
@@ -82,7 +84,7 @@ def script_alike(s, world, slot, which, actions, scratch):
 
 def choose(s, world, slot, which, scratch):
     """Chooses the action of one unit."""
-    if which < KITE:
+    if which < SPLIT:
         choose_simply(s, world, slot, which, scratch)
     else:
         choose_late(s, world, slot, which, scratch)

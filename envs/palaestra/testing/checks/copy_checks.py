@@ -225,7 +225,7 @@ class Laden:
 def _all_arrays(sim: Any) -> list[tuple[str, np.ndarray]]:
     """Everything that a simulation writes into."""
     assigned = [a for of_team in sim.opponent_assignments.values() for a in of_team]
-    players = [(f"{n} of an opponent", v) for a in assigned for n, v in (("memory", a.memory), ("lanes", a.lanes))]
+    players = [(f"{n} of an opponent", getattr(a, n)) for a in assigned for n in ("memory", "agents", "lanes")]
     found = [*memory_of(sim), *sim.buffers.live().items(), *players]
     return [(name, array) for name, array in found if array.flags.writeable]
 

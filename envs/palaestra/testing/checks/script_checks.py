@@ -17,11 +17,11 @@ from palaestra.testing.subject import Subject
 
 
 def _players(subject: Subject) -> list[str]:
-    """Names of all players: scripts, the random player, and the mixture of scripts."""
+    """Names of all players: scripts, the random player, and the mixtures of scripts."""
     scripts = subject.game.scripts
     if not scripts and len(subject.game.teams) == 1:
         raise Skipped("a game of one team without scripts")
-    return [*scripts, "random", *(["mix"] if scripts else [])]
+    return [*scripts, "random", *subject.game.mixtures]
 
 
 def _let_play(sim: Any, name: str) -> None:
@@ -197,16 +197,26 @@ def _same_actions(sim: Any, twin: Any, slot: int, which: np.ndarray, place: str)
 def mix_draws_every_script(subject: Subject) -> None:
     """``"mix"`` draws a script for each team at each start, by the lane's own stream, and each script comes up.
 
-    Between two starts the script stays, and it plays as if it had been named.
+    So does ``"held_out"``, of the scripts that are held out; ``"mix"`` draws none of these. Between two starts the
+    script stays, and it plays as if it had been named.
     """
-    game, draw = subject.game, subject.draw
-    if not game.scripts:
+    scripts, held_out = subject.game.scripts, subject.game.held_out
+    if not scripts:
         raise Skipped("no scripts")
-    count = len(game.scripts)
+    mixed = len(scripts) - len(held_out)
+    _draws_every_script(subject, "mix", 0, scripts[:mixed])
+    if held_out:
+        _draws_every_script(subject, "held_out", mixed, held_out)
+    subject.note(f"{len(scripts)} scripts")
+
+
+def _draws_every_script(subject: Subject, mixture: str, first: int, scripts: tuple[str, ...]) -> None:
+    """Looks at the starts of matches in which a mixture of scripts, numbered from ``first`` on, plays all teams."""
+    game, draw, count = subject.game, subject.draw, len(scripts)
     lanes = 2 if subject.is_engine_game else draw.integer("lanes", 3, 12)
     sim, named = (subject.batch(lanes, autoreset_mode="off") for _ in range(2))
     for team in game.teams:
-        sim.set_opponent(team, "mix")
+        sim.set_opponent(team, mixture)
     sim.reset(seed=draw.seed())
     least = 2 if subject.is_engine_game else 6
     seen: dict[str, set[int]] = {team: set() for team in game.teams}
@@ -215,20 +225,21 @@ def mix_draws_every_script(subject: Subject) -> None:
         streams = sim.states["script_rng"].copy()
         sim.reset()
         for team, slots in game.teams.items():
-            expected = (script_draws(streams) * count).astype(np.int64)
+            expected = first + (script_draws(streams) * count).astype(np.int64)
             for slot in slots:
                 for lane in np.flatnonzero(sim.states["current_player"][:, slot] != expected):
                     drawn = sim.states["current_player"][lane, slot]
-                    require(False, f"lane {lane}, {game.agents[slot]}: mix plays script {drawn}, drew {expected[lane]}")
+                    place = f"lane {lane}, {game.agents[slot]}"
+                    require(False, f"{place}: {mixture} plays script {drawn}, drew {expected[lane]}")
             seen[team] |= set(expected.tolist())
         if number < least:
             _plays_as_named(subject, sim, named)
-        elif all(len(scripts) == count for scripts in seen.values()):
+        elif all(len(drawn) == count for drawn in seen.values()):
             break
-    for team, scripts in seen.items():
-        missing = [game.scripts[k] for k in range(count) if k not in scripts]
-        require(not missing, f"mix never played {', '.join(missing)} for {team} in {enough} starts of {lanes} lanes")
-    subject.note(f"{count} scripts")
+    for team, numbers in seen.items():
+        missing = [name for number, name in enumerate(scripts, first) if number not in numbers]
+        absent = ", ".join(missing)
+        require(not missing, f"{mixture} never played {absent} for {team} in {enough} starts of {lanes} lanes")
 
 
 def _plays_as_named(subject: Subject, sim: Any, named: Any) -> None:
