@@ -4,6 +4,7 @@
 `TeamAsAgent`   a ParallelEnv with one agent a team
 `SingleTeam`    a Gymnasium Env in which policies play the other teams
 `SwapSides`     a Gymnasium Env that plays one match from each side
+`Adversary`     an opponent that in a share of its decisions does what is worst for the learner
 `SelfPlayPool`  an opponent that is one of many past policies, drawn anew for each match
 `CheckZeroSum`  a ParallelEnv that raises where team rewards do not cancel
 `Transcript`    a text Env that observes all that was said
@@ -18,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from palaestra.wrappers.adversary import Adversary
     from palaestra.wrappers.pool import SelfPlayPool
     from palaestra.wrappers.single_team import SingleTeam
     from palaestra.wrappers.swap_sides import SwapSides
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from palaestra.wrappers.zero_sum import CheckZeroSum, ZeroSumError
 
 _HOMES = {
+    "Adversary": "adversary",
     "CheckZeroSum": "zero_sum",
     "Messages": "transcript",
     "SelfPlayPool": "pool",
@@ -37,6 +40,7 @@ _HOMES = {
     "teams_of": "teams",
 }
 __all__ = [
+    "Adversary",
     "CheckZeroSum",
     "Messages",
     "SelfPlayPool",

@@ -264,15 +264,17 @@ class SelfPlayPool:
                 with np.errstate(over="ignore"):
                     own_seeds = mix64(own_seeds + GOLDEN * memory[rows, MATCH].astype(np.uint64))
             own = memory[rows, OWN : OWN + member.memory_size]
-            given = member.act(_rows(observations, rows), _rows(legal, rows), acting[rows], first[rows], own_seeds, own)
+            given = member.act(
+                rows_of(observations, rows), rows_of(legal, rows), acting[rows], first[rows], own_seeds, own
+            )
             memory[rows, OWN : OWN + member.memory_size] = own
             if (named := getattr(member, "script_players", None)) is not None:
                 has_scripts, (numbers[rows], strengths[rows]) = True, named
                 if (named[0] != CALLER).all():
                     continue
             actions = self._in_one_form(given, len(rows))
-            chosen = _room_for(actions, len(memory)) if chosen is None else chosen
-            _put(chosen, rows, actions)
+            chosen = room_for(actions, len(memory)) if chosen is None else chosen
+            put_rows(chosen, rows, actions)
         self.script_players = (numbers, strengths) if has_scripts else None
         return chosen
 
@@ -487,23 +489,26 @@ def _named(member: Mapping[str, Any], folder: Path) -> Path | ScriptName:
     return ScriptName(member["script"])
 
 
-def _rows(tree: Any, rows: np.ndarray) -> Any:
+def rows_of(tree: Any, rows: np.ndarray) -> Any:
+    """Some lanes of arrays ``[n, ...]``, or of a tree of them."""
     if isinstance(tree, Mapping):
-        return {name: _rows(part, rows) for name, part in tree.items()}
+        return {name: rows_of(part, rows) for name, part in tree.items()}
     return None if tree is None else tree[rows]
 
 
-def _room_for(actions: Any, lanes: int) -> Any:
+def room_for(actions: Any, lanes: int) -> Any:
+    """Zeros for the actions of so many lanes, of the widest dtype of their kind."""
     if isinstance(actions, Mapping):
-        return {name: _room_for(part, lanes) for name, part in actions.items()}
+        return {name: room_for(part, lanes) for name, part in actions.items()}
     array = np.asarray(actions)
     wide: Any = {"i": np.int64, "u": np.int64, "f": np.float64}.get(array.dtype.kind, array.dtype)
     return np.zeros((lanes, *array.shape[1:]), wide)  # as the simulation holds them, whichever member was first
 
 
-def _put(target: Any, rows: np.ndarray, actions: Any) -> None:
+def put_rows(target: Any, rows: np.ndarray, actions: Any) -> None:
+    """Writes actions of some lanes into what `room_for` made."""
     if isinstance(target, Mapping):
         for name, part in target.items():
-            _put(part, rows, actions[name])
+            put_rows(part, rows, actions[name])
     else:
         target[rows] = actions
