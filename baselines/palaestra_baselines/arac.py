@@ -23,7 +23,9 @@ lanes, so that its returns are known. With the mean discounted returns R of the 
 
 While the policy is not better than the reference by kappa, beta stays at its largest; then it falls, and comes back if
 the policy gets worse. A perfect reference is never beaten, so that its weight stays. ``beta="fixed"`` keeps the first
-weight, ``"linear"`` lets it fall to 0 in the training, ``"none"`` is a soft actor-critic without a reference (MASAC).
+weight, ``"linear"`` lets it fall to 0 in the training. Two parts of the method can be left out, one at a time: with
+``"lanes"`` the reference plays in its lanes and beta is 0; with ``--beta fixed --reference-share 0`` the divergence is
+there and the reference plays nowhere. ``"none"`` leaves out both: a soft actor-critic without a reference (MASAC).
 
 Pursuers learn against a script::
 
@@ -56,12 +58,13 @@ from palaestra_baselines.arac_graphs import (
     GraphPlayer,
     GraphRoster,
     Graphs,
+    PairAttention,
     Places,
     Reference,
     decide,
     prefixes,
 )
-from palaestra_baselines.common.flat_networks import NEVER, fitting_network, masked_log_softmax
+from palaestra_baselines.common.flat_networks import fitting_network, masked_log_softmax
 from palaestra_baselines.common.policy_file import policy_for, read_policy
 from palaestra_baselines.common.rollout import Position, Sequences
 from palaestra_baselines.common.run_folder import RunFolder
@@ -82,7 +85,7 @@ NETWORK = "ways_network"
 """Entry of a policy's metadata."""
 LEARNT = ("policy", "critics", "target", "average", "weight", "returns", "policy_optimizer", "critic_optimizer")
 """Parts of a `Learner` that a checkpoint keeps."""
-WeightRule = Literal["adaptive", "fixed", "linear", "none"]
+WeightRule = Literal["adaptive", "fixed", "linear", "lanes", "none"]
 
 
 @dataclass
@@ -97,7 +100,8 @@ class Args(LaneArgs):
         beta_least: Smallest weight.
         beta_rate: eta.
         advantage_wanted: kappa.
-        reference_share: Share of the lanes in which the reference plays; none with ``beta="none"``.
+        reference_share: Share of the lanes in which the reference plays; none with ``beta="none"``. ``"adaptive"`` and
+            ``"lanes"`` need at least one lane.
         return_decay: Weight of a match in the mean returns.
         entropy: alpha, at the start and at the end; falls linearly.
         width: Of the layers of the networks.
@@ -143,38 +147,26 @@ class Args(LaneArgs):
     average: float = 0.01
     directory: Path = Path("runs/arac/{env_id}")
 
+    @property
+    def reference_lanes(self) -> int:
+        """Number of lanes in which the reference plays."""
+        return 0 if self.beta == "none" else round(self.reference_share * self.lanes)
+
+    def check(self) -> None:
+        """Looks at the numbers.
+
+        Raises:
+            ValueError: See `LaneArgs`; or the reference plays in no lane where its returns or its matches are needed.
+        """
+        super().check()
+        if self.beta in ("adaptive", "lanes") and self.reference_lanes == 0:
+            raise ValueError(
+                f"--beta {self.beta} needs a lane in which the reference plays: --reference-share "
+                f"{self.reference_share:g} of {self.lanes} lanes is none; give more, or --beta fixed, linear or none"
+            )
+
 
 # --------------------------------------------------------------------------------------------------------- the networks
-
-
-class PairAttention(nn.Module):
-    """Additive attention whose keys look different from each query, by the features of the pair.
-
-    u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
-    """
-
-    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
-        """Layers of random weights from torch's generator.
-
-        Args:
-            width: Of u.
-            query: Features of a query.
-            key: Features of a key.
-            heads: Parts of the width with weights of attention of their own.
-        """
-        super().__init__()
-        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
-        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
-        self.heads = heads
-
-    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
-
-        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
-        """
-        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
-        weights = (self.score(hidden) + NEVER * ~there[..., None]).softmax(dim=2) * there[..., None]
-        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
 
 
 class MoveNetwork(nn.Module):
@@ -363,7 +355,7 @@ class MatchReturns:
 
 
 class ReferenceWeight:
-    """beta: ``adaptive``, ``fixed``, ``linear`` (falls to 0 in the training) or ``none`` (is 0)."""
+    """beta: ``adaptive``, ``fixed``, ``linear`` (falls to 0 in the training), ``lanes`` or ``none`` (are 0)."""
 
     def __init__(self, rule: WeightRule, first: float, least: float, rate: float, wanted: float) -> None:
         """The first weight.
@@ -376,7 +368,7 @@ class ReferenceWeight:
             wanted: kappa of ``adaptive``: the advantage over which it falls.
         """
         self.rule, self.first, self.least, self.rate, self.wanted = rule, first, least, rate, wanted
-        self.beta = 0.0 if rule == "none" else first
+        self.beta = 0.0 if rule in ("lanes", "none") else first
 
     def update(self, advantage: float, share: float) -> None:
         """One step, with the advantage of the policy over the reference; ``share`` of the training is done."""
@@ -511,8 +503,9 @@ class Learner:
         self.weight = ReferenceWeight(
             args.beta, args.beta_first, args.beta_least, args.beta_rate, args.advantage_wanted
         )
-        lanes = 0 if args.beta == "none" else round(args.reference_share * args.lanes)
-        self.returns = MatchReturns(args.lanes, lanes, args.gamma ** (1.0 / self.stride), args.return_decay)
+        self.returns = MatchReturns(
+            args.lanes, args.reference_lanes, args.gamma ** (1.0 / self.stride), args.return_decay
+        )
         self.policy_optimizer, self.critic_optimizer = (
             torch.optim.Adam(part.parameters(), fused=True) for part in (self.policy, self.critics)
         )

@@ -1,4 +1,4 @@
-"""Positions on graphs as tensors, for `palaestra_baselines.arac`: what a team sees, decisions in turn, references.
+"""Positions on graphs as tensors, for `palaestra_baselines.arac`: what a team sees, attention, decisions in turn, references.
 
 A position is the number of the graph and the nodes of all agents; everything else is looked up in the game's world.
 Agents of a team decide one after the other: who decides sees where its earlier teammates are going.
@@ -227,6 +227,36 @@ def results_of(places: Places, graphs: Graphs, actions: torch.Tensor) -> tuple[t
         return chosen, torch.zeros(*actions.shape, others)
     aims = nn.functional.one_hot(actions % (1 + graphs.targets), 1 + others)[..., 1:].float()
     return chosen, aims / members
+
+
+class PairAttention(nn.Module):
+    """Additive attention whose keys look different from each query, by the features of the pair.
+
+    u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
+    """
+
+    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
+        """Layers of random weights from torch's generator.
+
+        Args:
+            width: Of u.
+            query: Features of a query.
+            key: Features of a key.
+            heads: Parts of the width with weights of attention of their own.
+        """
+        super().__init__()
+        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
+        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
+        self.heads = heads
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
+
+        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
+        """
+        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
+        weights = (self.score(hidden) + NEVER * ~there[..., None]).softmax(dim=2) * there[..., None]
+        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
 
 
 Scores = Callable[[Places, torch.Tensor, torch.Tensor], torch.Tensor]
