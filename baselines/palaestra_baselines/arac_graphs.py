@@ -1,4 +1,4 @@
-"""Positions on graphs as tensors, for `palaestra_baselines.arac`: what a team sees, attention, decisions in turn, references.
+"""Positions on graphs as tensors, for `palaestra_baselines.arac`: sight of a team, attention, turns, references.
 
 A position is the number of the graph and the nodes of all agents; everything else is looked up in the game's world.
 Agents of a team decide one after the other: who decides sees where its earlier teammates are going.

@@ -41,10 +41,15 @@ class Style(NamedTuple):
 
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-"""Colours that colour-blind readers tell apart: Okabe and Ito, "Color universal design" (2008); no yellow on white."""
+BLUE, VERMILLION, PURPLE, WINE = "#0072B2", "#D55E00", "#CC79A7", "#882255"
+"""Colours that colour-blind readers tell apart: Okabe and Ito, "Color universal design" (2008); no yellow on white.
+The last one, for a picture of eight curves, is from Tol, "Colour schemes" (2021)."""
 SOLID, DASHED, DOTTED, LONG, SHORT = (), (5.0, 2.0), (1.0, 1.5), (10.0, 2.5), (2.5, 1.5)
-DASH_DOT, DASH_DOT_DOT = (6.0, 2.0, 1.0, 2.0), (6.0, 2.0, 1.0, 2.0, 1.0, 2.0)
+DASH_DOT, DASH_DOT_DOT, DASH_DASH_DOT = (
+    (6.0, 2.0, 1.0, 2.0),
+    (6.0, 2.0, 1.0, 2.0, 1.0, 2.0),
+    (6.0, 2.0, 6.0, 2.0, 1.0, 2.0),
+)
 STYLES: dict[str, Style] = {
     "UNMAS": Style(VERMILLION, SOLID, "o"),
     "MAPPO": Style(BLUE, DASHED, "s"),
@@ -58,6 +63,10 @@ STYLES: dict[str, Style] = {
     "ARAC": Style(GREEN, SOLID, "o"),
     "fixed weight 0.03": Style(ORANGE, LONG, "P"),
     "fixed weight 0.1": Style(VERMILLION, DASH_DOT, "^"),
+    "fixed weight 0.003": Style(SKY, DASHED, "s"),
+    "fixed weight 0.01": Style(VERMILLION, DASH_DOT, "v"),
+    "lanes of the reference, no divergence": Style(BLUE, SHORT, "^"),
+    "divergence, no lanes": Style(WINE, DASH_DASH_DOT, ">"),
     "linear weight": Style(PURPLE, DOTTED, "D"),
     "MASAC, no reference": Style(BLACK, DASH_DOT_DOT, "X"),
     "ARAC, agents decide at once": Style(SKY, SHORT, "v"),
