@@ -23,7 +23,7 @@ from torch import nn
 
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Choice, Game
-from palaestra.games.pursuit.graph_ground import FAR, NO_NODE
+from palaestra.games.pursuit.graph_ground import NO_NODE
 from palaestra_baselines.common.agents import JointChoice, Roster
 from palaestra_baselines.common.flat_networks import NEVER
 
@@ -180,12 +180,8 @@ def places_of(world: Any, moves: int) -> np.ndarray:
         world: A `palaestra.games.pursuit.graph_ground.Ground`.
         moves: Alternatives of a move, staying among them.
     """
-    is_there = world.hops != FAR
-    hops, counts = np.where(is_there, world.hops, 0), np.maximum(is_there.sum(axis=2), 1)
-    per_hop = world.per_hop[:, None]
     degrees = (world.neighbours[:, :, 1:moves] != NO_NODE).sum(axis=2) / max(moves - 1, 1)
-    features = (degrees, hops.max(axis=2) * per_hop, hops.sum(axis=2) / counts * per_hop)
-    return np.stack(features, axis=-1).reshape(-1, PLACE).astype(np.float32)
+    return np.stack((degrees, world.eccentricity, world.farness), axis=-1).reshape(-1, PLACE).astype(np.float32)
 
 
 def prefixes(places: Places, graphs: Graphs, actions: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor]:
