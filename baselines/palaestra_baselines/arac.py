@@ -31,7 +31,9 @@ Pursuers learn against a script::
 
     python -m palaestra_baselines.arac --env-id palaestra/GraphPursuit-Grid10-v0 --reference shortest_path
 
-Greedy play takes the most probable alternative of each agent.
+Greedy play takes the most probable alternative of each agent; ``--play drawn`` draws from the policy, as the training
+does. A deterministic team that meets a deterministic opponent may go in circles until the horizon, and its curve then
+falls and rises with them. Draws do not, but need a policy of low entropy, as ``--entropy 0.002 0.0005`` gives one.
 """
 
 from __future__ import annotations
@@ -85,6 +87,7 @@ NETWORK = "ways_network"
 """Entry of a policy's metadata."""
 LEARNT = ("policy", "critics", "target", "average", "weight", "returns", "policy_optimizer", "critic_optimizer")
 """Parts of a `Learner` that a checkpoint keeps."""
+Play = Literal["greedy", "drawn"]
 WeightRule = Literal["adaptive", "fixed", "linear", "lanes", "none"]
 
 
@@ -113,6 +116,7 @@ class Args(LaneArgs):
         steps_ahead: n, decisions of the team before the value of a position.
         tau: Coefficient of Polyak averaging of the target network, at each gradient step.
         average: Likewise of the policy that is evaluated and saved.
+        play: How this policy plays.
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps", "beta_least", "entropy")
@@ -145,6 +149,7 @@ class Args(LaneArgs):
     steps_ahead: int = 3
     tau: float = 0.01
     average: float = 0.01
+    play: Play = "greedy"
     directory: Path = Path("runs/arac/{env_id}")
 
     @property
@@ -246,15 +251,15 @@ class MoveNetwork(nn.Module):
 class GraphPolicy(nn.Module):
     """The actor, and what a file of it holds."""
 
-    def __init__(self, graphs: Graphs, width: int, heads: int, decoder: str) -> None:
+    def __init__(self, graphs: Graphs, width: int, heads: int, decoder: str, play: Play = "greedy") -> None:
         """A network of random weights from torch's generator."""
         super().__init__()
-        self.network, self.decoder = MoveNetwork(graphs, width, heads, 1), decoder
+        self.network, self.decoder, self.play = MoveNetwork(graphs, width, heads, 1), decoder, play
         self.width, self.heads, self.sequential = width, heads, decoder == "sequential"
 
-    def choose(self, places: Places, legal: torch.Tensor) -> torch.Tensor:
-        """The most probable alternatives int64 ``[S, k]``; ``legal [S, k, M]``."""
-        return decide(self.network.scores, self.network.graphs, places, legal, None, self.sequential)
+    def choose(self, places: Places, legal: torch.Tensor, draw: torch.Tensor | None = None) -> torch.Tensor:
+        """Alternatives int64 ``[S, k]``, see `palaestra_baselines.arac_graphs.decide`; ``legal [S, k, M]``."""
+        return decide(self.network.scores, self.network.graphs, places, legal, draw, self.sequential)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name."""
@@ -262,15 +267,15 @@ class GraphPolicy(nn.Module):
 
     def notes(self) -> dict[str, Any]:
         """Shape of the network."""
-        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder}}
+        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder, "play": self.play}}
 
     def player(self, game: Game, team: str) -> Opponent:
-        """The greedy player of a team by a copy of the weights."""
-        return GraphPlayer(copy.deepcopy(self).choose, game, team)
+        """The player of a team by a copy of the weights."""
+        return GraphPlayer(copy.deepcopy(self).choose, game, team, draws=self.play == "drawn")
 
 
 def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file, on any graph and for any number of agents.
+    """The player of a policy file, on any graph and for any number of agents.
 
     Raises:
         FileError: The file is no saved policy of graphs, or the game does not show its nodes.
@@ -279,9 +284,7 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
         shape: Any = read_policy(path)[1].get(NETWORK)
         GraphRoster(game, [team])
         try:
-            policy = fitting_network(
-                lambda: GraphPolicy(Graphs(game), shape["width"], shape["heads"], shape["decoder"]), arrays
-            )
+            policy = fitting_network(lambda: GraphPolicy(Graphs(game), **{"play": "greedy", **shape}), arrays)
             policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
         except (RuntimeError, TypeError, KeyError, AssertionError, ZeroDivisionError) as error:
             raise FileError(f"{path}: the weights do not fit: {' '.join(str(error).split())[:200]}") from error
@@ -496,7 +499,7 @@ class Learner:
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
         self.stride = 2 if game.world.rules.order else 1
         self.length = args.steps_ahead * self.stride
-        self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder)
+        self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder, args.play)
         self.critics = MoveNetwork(self.graphs, args.width, args.heads, outputs=2)
         self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
         self.reference = Reference(args.reference, game, self.graphs, args.team)

@@ -24,6 +24,7 @@ from torch import nn
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Choice, Game
 from palaestra.games.pursuit.graph_ground import NO_NODE
+from palaestra.players.choosing import Chance
 from palaestra_baselines.common.agents import JointChoice, Roster
 from palaestra_baselines.common.flat_networks import NEVER
 
@@ -291,20 +292,36 @@ def decide(
 
 
 class GraphPlayer:
-    """Plays a team; it remembers nothing."""
+    """Plays a team.
 
-    memory_size = 0
+    Attributes:
+        memory_size, kept_size: 1 where it draws, for the number of decisions; else 0.
+    """
 
-    def __init__(self, choose: Callable[[Places, torch.Tensor], torch.Tensor], game: Game, team: str) -> None:
-        """Plays ``team`` of ``game`` by ``choose(places, legal [S, k, M])``, alternatives int64 ``[S, k]``."""
+    def __init__(self, choose: Callable[..., torch.Tensor], game: Game, team: str, draws: bool = False) -> None:
+        """Keeps how to choose.
+
+        Args:
+            choose: ``choose(places, legal [S, k, M], draw)``, alternatives int64 ``[S, k]``, see `decide`.
+            game: The rules.
+            team: The team.
+            draws: Draws from the policy, by the seeds of the lanes; else it takes the most probable alternatives.
+        """
         self.choose, self.members = choose, len(game.teams[team])
+        self.memory_size = self.kept_size = int(draws)
+        self.number = list(game.teams).index(team)
         self.joint = JointChoice(game, game.role_of(game.teams[team][0])[0])
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
         """Moves of the team; see `palaestra.core.run.opponents.Opponent`."""
         places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
         allowed = torch.from_numpy(self.joint.mask(np.asarray(legal)))
-        return self.joint.split(self.choose(places, allowed).numpy())
+        draw = None
+        if self.memory_size:
+            memory[:, 0] += 1.0
+            uniforms = Chance(seeds, memory[:, 0], 1, self.number).uniforms(allowed[0].numel())
+            draw = torch.from_numpy(-np.log(-np.log(uniforms))).float().reshape(allowed.shape)
+        return self.joint.split(self.choose(places, allowed, draw).numpy())
 
 
 # ----------------------------------------------------------------------------------------------------------- references
