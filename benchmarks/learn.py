@@ -6,6 +6,7 @@
     python benchmarks/learn.py skirmish    # all whose names begin so: see `learning.skirmish_figures`
     python benchmarks/learn.py skirmish_solved skirmish_speed
     python benchmarks/learn.py pursuit     # likewise: see `learning.pursuit_figures`
+    python benchmarks/learn.py pursuit_arms --seeds 5  # of these, the parts of ARAC one at a time
     python benchmarks/learn.py search_turns  # turn rewards in text search
     python benchmarks/learn.py text          # tiny language models: see `learning.text_figures`
     python benchmarks/learn.py text_reading  # of these, the longest one: worlds that must be read
@@ -116,7 +117,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "team_learning": partial(team_figures.draw_methods, "team_learning"),
     **{f"skirmish_{group}": partial(skirmish_figures.draw_battles, group) for group in skirmish_figures.GROUPS},
     "skirmish_duel": duel_figures.draw_duel,
-    **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.GROUPS},
+    **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.PICTURED},
     "search_turns": search_figures.draw_search,
     **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
     "text_reading": text_figures.draw_reading,

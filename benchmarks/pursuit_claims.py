@@ -1,4 +1,4 @@
-"""Theorems on pursuit, how fast it is solved, and whether the environment plays as solved.
+"""Theorems on pursuit, how fast it is solved, whether the environment plays as solved, whether its views tell enough.
 
 A part of ``exact_claims.py``.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from measurement import Measurement
 from palaestra import registry
 from palaestra.games.pursuit.graph_pursuit import CAPTURED, ESCAPED
-from palaestra.games.pursuit.solver import NEVER, capture_time, cop_number, solve_pursuit
+from palaestra.games.pursuit.solver import NEVER, PursuitSolution, capture_time, cop_number, solve_pursuit
 
 COPS: tuple[tuple[str, int, str], ...] = (
     ("tree:3x2", 1, "Nowakowski and Winkler 1983: trees can be dismantled"),
@@ -69,6 +69,8 @@ SCRIPTS: Mapping[str, tuple[str, ...]] = {
     "evader": ("greedy", "shortest_path", "flee", "keep_exits", "stay", "random"),
 }
 """Players that optimal play of the other side meets, by team."""
+ALIASED = ("grid:10x10", 2, 0.01)
+"""A graph, a number of pursuers, and most of the winnable positions that may look alike without a common best move."""
 LANES = 1 << 14
 LONGER = 20
 """Decisions by which unwinnable matches are longer than the longest winnable ones."""
@@ -108,7 +110,7 @@ def pursuit_measurements() -> list[Measurement]:
     finally:
         tracemalloc.stop()
     rows.append(Measurement("", f"{pursuers} pursuers on {name}: bytes at a time", most, MOST_BYTES, False, ""))
-    return rows + play_measurements()
+    return [*rows, *play_measurements(), alias_measurement()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +200,8 @@ def play_all_starts(
     return found
 
 
-def _play(sim: Any, nodes: np.ndarray) -> np.ndarray:
-    """Decisions and end reasons of matches from these nodes, int64 ``[2, starts]``."""
+def _load(sim: Any, nodes: np.ndarray) -> np.ndarray:
+    """Starts matches at these nodes in the first lanes, the pursuers to move; bool ``[N]``, those lanes."""
     count, agents = nodes.shape
     states = sim.states[:count].copy()
     states["node"][:, :agents], states["alive"][:, :agents] = nodes, 1
@@ -208,6 +210,13 @@ def _play(sim: Any, nodes: np.ndarray) -> np.ndarray:
     sim.reset()
     lanes = np.arange(sim.num_envs) < count
     sim.load_states(states, mask=lanes)
+    return lanes
+
+
+def _play(sim: Any, nodes: np.ndarray) -> np.ndarray:
+    """Decisions and end reasons of matches from these nodes, int64 ``[2, starts]``."""
+    count = len(nodes)
+    lanes = _load(sim, nodes)
     ends = np.zeros((2, sim.num_envs), np.int64)
     is_over = ~lanes
     decision = 0
@@ -251,3 +260,73 @@ def play_measurements() -> list[Measurement]:
             f"{pursuers} pursuers",
         ),
     ]
+
+
+def best_moves(solution: PursuitSolution, nodes: np.ndarray) -> np.ndarray:
+    """Which joint moves capture in the fewest moves, as bits of int64 ``[S]``; at most 63 joint moves.
+
+    Args:
+        solution: A solved pursuit.
+        nodes: Of the pursuers, who are to move, and of the evader, int64 ``[S, k + 1]``.
+    """
+    ways = solution.graph.neighbours.astype(np.int64)
+    times = np.where(solution.times == NEVER, np.iinfo(np.int16).max, solution.times.astype(np.int64))
+    pursuers = nodes.shape[1] - 1
+    left = np.empty((len(nodes), ways.shape[1] ** pursuers), np.int64)
+    for joint, picked in enumerate(np.ndindex(*[ways.shape[1]] * pursuers)):
+        went = [ways[nodes[:, k], way] for k, way in enumerate(picked)]
+        answers = ways[nodes[:, -1]]
+        after = times[(*(node[:, None] for node in went), np.where(answers < 0, nodes[:, -1:], answers))].max(axis=1)
+        after[times[(*went, nodes[:, -1])] == 0] = 0
+        after[np.min(went, axis=0) < 0] = np.iinfo(np.int64).max
+        left[:, joint] = after
+    is_best = left == left.min(axis=1, keepdims=True)
+    return (is_best.astype(np.int64) << np.arange(left.shape[1])).sum(axis=1)
+
+
+def aliased_share(graph: str, pursuers: int, **options: Any) -> tuple[float, int]:
+    """Share of the winnable positions that look like others with which they have no best joint move in common.
+
+    A team looks at what all its members observe. All positions are at the same time of a match.
+
+    Args:
+        graph: Name of a graph.
+        pursuers: How many there are.
+        **options: Keywords of the game.
+
+    Returns:
+        The share and the number of winnable positions.
+    """
+    solution = solve_pursuit(graph, pursuers)
+    nodes = np.stack(np.nonzero(solution.times > 0), axis=-1)
+    sim = registry.make_batch(
+        ENVIRONMENT,
+        min(len(nodes), LANES),
+        autoreset_mode="off",
+        graph=graph,
+        pursuers=pursuers,
+        order="alternating",
+        **options,
+    )
+    sim.reset(seed=0)
+    looks = np.empty(len(nodes), np.uint64)
+    factors = np.random.default_rng(0).integers(1 << 63, size=1 << 12, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    for first in range(0, len(nodes), sim.num_envs):
+        some = nodes[first : first + sim.num_envs]
+        _load(sim, some)
+        seen = np.ascontiguousarray(sim.team_view("pursuer", "observations")[: len(some)]).reshape(len(some), -1)
+        bits = seen.view(np.uint32).reshape(len(some), -1).astype(np.uint64)
+        looks[first : first + len(some)] = (bits * factors[: bits.shape[1]]).sum(axis=1, dtype=np.uint64)
+    sim.close()
+    _, group = np.unique(looks, return_inverse=True)
+    common = np.full(int(group.max()) + 1, -1, np.int64)
+    np.bitwise_and.at(common, group, best_moves(solution, nodes))
+    return float((common[group] == 0).mean()), len(nodes)
+
+
+def alias_measurement() -> Measurement:
+    """Winnable positions in which what a team observes by default does not tell a best move."""
+    graph, pursuers, bar = ALIASED
+    share, positions = aliased_share(graph, pursuers)
+    about = f"{pursuers} pursuers on {graph}: share of positions that look like others without a common best move"
+    return Measurement("", about, share, bar, False, f"{positions:,} winnable positions")

@@ -23,13 +23,17 @@ lanes, so that its returns are known. With the mean discounted returns R of the 
 
 While the policy is not better than the reference by kappa, beta stays at its largest; then it falls, and comes back if
 the policy gets worse. A perfect reference is never beaten, so that its weight stays. ``beta="fixed"`` keeps the first
-weight, ``"linear"`` lets it fall to 0 in the training, ``"none"`` is a soft actor-critic without a reference (MASAC).
+weight, ``"linear"`` lets it fall to 0 in the training. Two parts of the method can be left out, one at a time: with
+``"lanes"`` the reference plays in its lanes and beta is 0; with ``--beta fixed --reference-share 0`` the divergence is
+there and the reference plays nowhere. ``"none"`` leaves out both: a soft actor-critic without a reference (MASAC).
 
 Pursuers learn against a script::
 
     python -m palaestra_baselines.arac --env-id palaestra/GraphPursuit-Grid10-v0 --reference shortest_path
 
-Greedy play takes the most probable alternative of each agent.
+Greedy play takes the most probable alternative of each agent; ``--play drawn`` draws from the policy, as the training
+does. A deterministic team that meets a deterministic opponent may go in circles until the horizon, and its curve then
+falls and rises with them. Draws do not, but need a policy of low entropy, as ``--entropy 0.002 0.0005`` gives one.
 """
 
 from __future__ import annotations
@@ -56,12 +60,13 @@ from palaestra_baselines.arac_graphs import (
     GraphPlayer,
     GraphRoster,
     Graphs,
+    PairAttention,
     Places,
     Reference,
     decide,
     prefixes,
 )
-from palaestra_baselines.common.flat_networks import NEVER, fitting_network, masked_log_softmax
+from palaestra_baselines.common.flat_networks import fitting_network, masked_log_softmax
 from palaestra_baselines.common.policy_file import policy_for, read_policy
 from palaestra_baselines.common.rollout import Position, Sequences
 from palaestra_baselines.common.run_folder import RunFolder
@@ -82,7 +87,8 @@ NETWORK = "ways_network"
 """Entry of a policy's metadata."""
 LEARNT = ("policy", "critics", "target", "average", "weight", "returns", "policy_optimizer", "critic_optimizer")
 """Parts of a `Learner` that a checkpoint keeps."""
-WeightRule = Literal["adaptive", "fixed", "linear", "none"]
+Play = Literal["greedy", "drawn"]
+WeightRule = Literal["adaptive", "fixed", "linear", "lanes", "none"]
 
 
 @dataclass
@@ -97,7 +103,8 @@ class Args(LaneArgs):
         beta_least: Smallest weight.
         beta_rate: eta.
         advantage_wanted: kappa.
-        reference_share: Share of the lanes in which the reference plays; none with ``beta="none"``.
+        reference_share: Share of the lanes in which the reference plays; none with ``beta="none"``. ``"adaptive"`` and
+            ``"lanes"`` need at least one lane.
         return_decay: Weight of a match in the mean returns.
         entropy: alpha, at the start and at the end; falls linearly.
         width: Of the layers of the networks.
@@ -109,6 +116,7 @@ class Args(LaneArgs):
         steps_ahead: n, decisions of the team before the value of a position.
         tau: Coefficient of Polyak averaging of the target network, at each gradient step.
         average: Likewise of the policy that is evaluated and saved.
+        play: How this policy plays.
     """
 
     MAY_BE_ZERO: ClassVar[tuple[str, ...]] = (*LaneArgs.MAY_BE_ZERO, "warmup_steps", "beta_least", "entropy")
@@ -141,40 +149,29 @@ class Args(LaneArgs):
     steps_ahead: int = 3
     tau: float = 0.01
     average: float = 0.01
+    play: Play = "greedy"
     directory: Path = Path("runs/arac/{env_id}")
+
+    @property
+    def reference_lanes(self) -> int:
+        """Number of lanes in which the reference plays."""
+        return 0 if self.beta == "none" else round(self.reference_share * self.lanes)
+
+    def check(self) -> None:
+        """Looks at the numbers.
+
+        Raises:
+            ValueError: See `LaneArgs`; or the reference plays in no lane where its returns or its matches are needed.
+        """
+        super().check()
+        if self.beta in ("adaptive", "lanes") and self.reference_lanes == 0:
+            raise ValueError(
+                f"--beta {self.beta} needs a lane in which the reference plays: --reference-share "
+                f"{self.reference_share:g} of {self.lanes} lanes is none; give more, or --beta fixed, linear or none"
+            )
 
 
 # --------------------------------------------------------------------------------------------------------- the networks
-
-
-class PairAttention(nn.Module):
-    """Additive attention whose keys look different from each query, by the features of the pair.
-
-    u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
-    """
-
-    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
-        """Layers of random weights from torch's generator.
-
-        Args:
-            width: Of u.
-            query: Features of a query.
-            key: Features of a key.
-            heads: Parts of the width with weights of attention of their own.
-        """
-        super().__init__()
-        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
-        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
-        self.heads = heads
-
-    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
-
-        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
-        """
-        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
-        weights = (self.score(hidden) + NEVER * ~there[..., None]).softmax(dim=2) * there[..., None]
-        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
 
 
 class MoveNetwork(nn.Module):
@@ -254,15 +251,15 @@ class MoveNetwork(nn.Module):
 class GraphPolicy(nn.Module):
     """The actor, and what a file of it holds."""
 
-    def __init__(self, graphs: Graphs, width: int, heads: int, decoder: str) -> None:
+    def __init__(self, graphs: Graphs, width: int, heads: int, decoder: str, play: Play = "greedy") -> None:
         """A network of random weights from torch's generator."""
         super().__init__()
-        self.network, self.decoder = MoveNetwork(graphs, width, heads, 1), decoder
+        self.network, self.decoder, self.play = MoveNetwork(graphs, width, heads, 1), decoder, play
         self.width, self.heads, self.sequential = width, heads, decoder == "sequential"
 
-    def choose(self, places: Places, legal: torch.Tensor) -> torch.Tensor:
-        """The most probable alternatives int64 ``[S, k]``; ``legal [S, k, M]``."""
-        return decide(self.network.scores, self.network.graphs, places, legal, None, self.sequential)
+    def choose(self, places: Places, legal: torch.Tensor, draw: torch.Tensor | None = None) -> torch.Tensor:
+        """Alternatives int64 ``[S, k]``, see `palaestra_baselines.arac_graphs.decide`; ``legal [S, k, M]``."""
+        return decide(self.network.scores, self.network.graphs, places, legal, draw, self.sequential)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Weights by name."""
@@ -270,15 +267,15 @@ class GraphPolicy(nn.Module):
 
     def notes(self) -> dict[str, Any]:
         """Shape of the network."""
-        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder}}
+        return {NETWORK: {"width": self.width, "heads": self.heads, "decoder": self.decoder, "play": self.play}}
 
     def player(self, game: Game, team: str) -> Opponent:
-        """The greedy player of a team by a copy of the weights."""
-        return GraphPlayer(copy.deepcopy(self).choose, game, team)
+        """The player of a team by a copy of the weights."""
+        return GraphPlayer(copy.deepcopy(self).choose, game, team, draws=self.play == "drawn")
 
 
 def load_policy(path: Path, game: Game, team: str) -> Opponent:
-    """The greedy player of a policy file, on any graph and for any number of agents.
+    """The player of a policy file, on any graph and for any number of agents.
 
     Raises:
         FileError: The file is no saved policy of graphs, or the game does not show its nodes.
@@ -287,9 +284,7 @@ def load_policy(path: Path, game: Game, team: str) -> Opponent:
         shape: Any = read_policy(path)[1].get(NETWORK)
         GraphRoster(game, [team])
         try:
-            policy = fitting_network(
-                lambda: GraphPolicy(Graphs(game), shape["width"], shape["heads"], shape["decoder"]), arrays
-            )
+            policy = fitting_network(lambda: GraphPolicy(Graphs(game), **{"play": "greedy", **shape}), arrays)
             policy.network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
         except (RuntimeError, TypeError, KeyError, AssertionError, ZeroDivisionError) as error:
             raise FileError(f"{path}: the weights do not fit: {' '.join(str(error).split())[:200]}") from error
@@ -363,7 +358,7 @@ class MatchReturns:
 
 
 class ReferenceWeight:
-    """beta: ``adaptive``, ``fixed``, ``linear`` (falls to 0 in the training) or ``none`` (is 0)."""
+    """beta: ``adaptive``, ``fixed``, ``linear`` (falls to 0 in the training), ``lanes`` or ``none`` (are 0)."""
 
     def __init__(self, rule: WeightRule, first: float, least: float, rate: float, wanted: float) -> None:
         """The first weight.
@@ -376,7 +371,7 @@ class ReferenceWeight:
             wanted: kappa of ``adaptive``: the advantage over which it falls.
         """
         self.rule, self.first, self.least, self.rate, self.wanted = rule, first, least, rate, wanted
-        self.beta = 0.0 if rule == "none" else first
+        self.beta = 0.0 if rule in ("lanes", "none") else first
 
     def update(self, advantage: float, share: float) -> None:
         """One step, with the advantage of the policy over the reference; ``share`` of the training is done."""
@@ -504,15 +499,16 @@ class Learner:
         self.members, self.team = training.roster.agents, int(training.roster.team_of[0])
         self.stride = 2 if game.world.rules.order else 1
         self.length = args.steps_ahead * self.stride
-        self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder)
+        self.policy = GraphPolicy(self.graphs, args.width, args.heads, args.decoder, args.play)
         self.critics = MoveNetwork(self.graphs, args.width, args.heads, outputs=2)
         self.target, self.average = copy.deepcopy(self.critics), copy.deepcopy(self.policy)
         self.reference = Reference(args.reference, game, self.graphs, args.team)
         self.weight = ReferenceWeight(
             args.beta, args.beta_first, args.beta_least, args.beta_rate, args.advantage_wanted
         )
-        lanes = 0 if args.beta == "none" else round(args.reference_share * args.lanes)
-        self.returns = MatchReturns(args.lanes, lanes, args.gamma ** (1.0 / self.stride), args.return_decay)
+        self.returns = MatchReturns(
+            args.lanes, args.reference_lanes, args.gamma ** (1.0 / self.stride), args.return_decay
+        )
         self.policy_optimizer, self.critic_optimizer = (
             torch.optim.Adam(part.parameters(), fused=True) for part in (self.policy, self.critics)
         )

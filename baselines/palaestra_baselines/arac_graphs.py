@@ -1,4 +1,4 @@
-"""Positions on graphs as tensors, for `palaestra_baselines.arac`: what a team sees, decisions in turn, references.
+"""Positions on graphs as tensors, for `palaestra_baselines.arac`: sight of a team, attention, turns, references.
 
 A position is the number of the graph and the nodes of all agents; everything else is looked up in the game's world.
 Agents of a team decide one after the other: who decides sees where its earlier teammates are going.
@@ -23,7 +23,8 @@ from torch import nn
 
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Choice, Game
-from palaestra.games.pursuit.graph_ground import FAR, NO_NODE
+from palaestra.games.pursuit.graph_ground import NO_NODE
+from palaestra.players.choosing import Chance
 from palaestra_baselines.common.agents import JointChoice, Roster
 from palaestra_baselines.common.flat_networks import NEVER
 
@@ -180,12 +181,8 @@ def places_of(world: Any, moves: int) -> np.ndarray:
         world: A `palaestra.games.pursuit.graph_ground.Ground`.
         moves: Alternatives of a move, staying among them.
     """
-    is_there = world.hops != FAR
-    hops, counts = np.where(is_there, world.hops, 0), np.maximum(is_there.sum(axis=2), 1)
-    per_hop = world.per_hop[:, None]
     degrees = (world.neighbours[:, :, 1:moves] != NO_NODE).sum(axis=2) / max(moves - 1, 1)
-    features = (degrees, hops.max(axis=2) * per_hop, hops.sum(axis=2) / counts * per_hop)
-    return np.stack(features, axis=-1).reshape(-1, PLACE).astype(np.float32)
+    return np.stack((degrees, world.eccentricity, world.farness), axis=-1).reshape(-1, PLACE).astype(np.float32)
 
 
 def prefixes(places: Places, graphs: Graphs, actions: torch.Tensor, sequential: bool) -> tuple[Places, torch.Tensor]:
@@ -229,6 +226,36 @@ def results_of(places: Places, graphs: Graphs, actions: torch.Tensor) -> tuple[t
     return chosen, aims / members
 
 
+class PairAttention(nn.Module):
+    """Additive attention whose keys look different from each query, by the features of the pair.
+
+    u_qk = relu(W_query x_q + W_key y_k + W_pair p_qk),    out_q = concat_h sum_k softmax_k(a_h . u_qk) u_qk,h
+    """
+
+    def __init__(self, width: int, query: int, key: int, heads: int) -> None:
+        """Layers of random weights from torch's generator.
+
+        Args:
+            width: Of u.
+            query: Features of a query.
+            key: Features of a key.
+            heads: Parts of the width with weights of attention of their own.
+        """
+        super().__init__()
+        self.query, self.key = nn.Linear(query, width, bias=False), nn.Linear(key, width, bias=False)
+        self.pair, self.score = nn.Linear(PAIR, width), nn.Linear(width, heads, bias=False)
+        self.heads = heads
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor, pair: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """``[S, Q, width]`` of queries ``[S, Q, query]``, keys ``[S, K, key]`` and pairs ``[S, Q, K, PAIR]``.
+
+        Keys that are not ``there``, bool ``[S, 1 or Q, K]``, count for nothing.
+        """
+        hidden = torch.relu(self.pair(pair) + self.query(query)[:, :, None] + self.key(key)[:, None])
+        weights = (self.score(hidden) + NEVER * ~there[..., None]).softmax(dim=2) * there[..., None]
+        return (hidden.unflatten(-1, (self.heads, -1)) * weights[..., None]).sum(dim=2).flatten(2)
+
+
 Scores = Callable[[Places, torch.Tensor, torch.Tensor], torch.Tensor]
 """``scores(places, agent, legal)`` of the members that decide, ``[S, M]``; arguments as of
 `palaestra_baselines.arac.MoveNetwork`, and what is legal, bool ``[S, M]``."""
@@ -265,20 +292,36 @@ def decide(
 
 
 class GraphPlayer:
-    """Plays a team; it remembers nothing."""
+    """Plays a team.
 
-    memory_size = 0
+    Attributes:
+        memory_size, kept_size: 1 where it draws, for the number of decisions; else 0.
+    """
 
-    def __init__(self, choose: Callable[[Places, torch.Tensor], torch.Tensor], game: Game, team: str) -> None:
-        """Plays ``team`` of ``game`` by ``choose(places, legal [S, k, M])``, alternatives int64 ``[S, k]``."""
+    def __init__(self, choose: Callable[..., torch.Tensor], game: Game, team: str, draws: bool = False) -> None:
+        """Keeps how to choose.
+
+        Args:
+            choose: ``choose(places, legal [S, k, M], draw)``, alternatives int64 ``[S, k]``, see `decide`.
+            game: The rules.
+            team: The team.
+            draws: Draws from the policy, by the seeds of the lanes; else it takes the most probable alternatives.
+        """
         self.choose, self.members = choose, len(game.teams[team])
+        self.memory_size = self.kept_size = int(draws)
+        self.number = list(game.teams).index(team)
         self.joint = JointChoice(game, game.role_of(game.teams[team][0])[0])
 
     def act(self, observations: Any, legal: Any, acting: Any, first: Any, seeds: Any, memory: Any) -> np.ndarray:
         """Moves of the team; see `palaestra.core.run.opponents.Opponent`."""
         places = Places.of(torch.from_numpy(nodes_of(observations)), self.members)
         allowed = torch.from_numpy(self.joint.mask(np.asarray(legal)))
-        return self.joint.split(self.choose(places, allowed).numpy())
+        draw = None
+        if self.memory_size:
+            memory[:, 0] += 1.0
+            uniforms = Chance(seeds, memory[:, 0], 1, self.number).uniforms(allowed[0].numel())
+            draw = torch.from_numpy(-np.log(-np.log(uniforms))).float().reshape(allowed.shape)
+        return self.joint.split(self.choose(places, allowed, draw).numpy())
 
 
 # ----------------------------------------------------------------------------------------------------------- references

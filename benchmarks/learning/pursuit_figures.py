@@ -4,6 +4,7 @@ A team learns against a script. A table of entries says which method learns wher
 asked of the median of its seeds. Each group of entries is a figure:
 
 ``pursuit_grid``      ARAC, what it is compared with, and MAPPO: two pursuers on a grid against an optimal evader
+``pursuit_arms``      the parts of ARAC one at a time, and weights of the reference, on a larger grid (``--seeds 5``)
 ``pursuit_optimal``   adaptive against fixed weight of a perfect reference
 ``pursuit_teams``     one network for teams whose size is drawn in each match, also for a size that it has not learnt
 ``pursuit_dungeons``  learnt on dungeons of 100 nodes, played on new ones of 200
@@ -76,6 +77,12 @@ SETTINGS: dict[str, Setting] = {
         "palaestra/GraphPursuit-Grid10-v0",
         scripts=("shortest_path", "optimal"),
     ),
+    "grid16": Setting(
+        "grid of 16 x 16 nodes, 2 pursuers",
+        GRAPH,
+        (*SOLVED, "graph=grid:16x16"),
+        scripts=("shortest_path", "optimal"),
+    ),
     "teams": Setting(
         "torus of 8 x 8 nodes, 2 to 4 pursuers",
         GRAPH,
@@ -106,6 +113,10 @@ METHODS: dict[str, Method] = {
     "fixed": Method("fixed weight 0.03", "arac", {"beta": "fixed"}, NODES),
     "linear": Method("linear weight", "arac", {"beta": "linear"}, NODES),
     "published": Method("fixed weight 0.1", "arac", {"beta": "fixed", "beta_first": 0.1}, NODES),
+    "fixed_least": Method("fixed weight 0.003", "arac", {"beta": "fixed", "beta_first": 0.003}, NODES),
+    "fixed_middle": Method("fixed weight 0.01", "arac", {"beta": "fixed", "beta_first": 0.01}, NODES),
+    "lanes": Method("lanes of the reference, no divergence", "arac", {"beta": "lanes"}, NODES),
+    "divergence": Method("divergence, no lanes", "arac", {"beta": "fixed", "reference_share": 0.0}, NODES),
     "none": Method("MASAC, no reference", "arac", {"beta": "none"}, NODES),
     "independent": Method("ARAC, agents decide at once", "arac", {"decoder": "independent"}, NODES),
     "mappo": Method("MAPPO", "mappo", {"gamma": 0.97, "lanes": 128}),
@@ -126,14 +137,20 @@ class Entry(figures.Entry):
     Attributes:
         slower: Most moves of captures over those of optimal play.
         spread: Most difference between the shares of its tests.
+        fall: Most that an evaluation of any seed may be under an earlier one, see `largest_fall`.
     """
 
     slower: float | None = None
     spread: float | None = None
+    fall: float | None = None
 
 
 STEPS = 400_000
 FEWER_STEPS = 240_000
+ARMS = ("arac", "fixed_least", "fixed_middle", "fixed", "linear", "none", "lanes", "divergence")
+ARM_STEPS = 200_000
+REACHED, LAST = 0.8, 4
+"""Share of won matches after which falls count, and evaluations at the end whose mean is told."""
 AHEAD = {"fixed": 0.05, "published": 0.05}
 PERFECT: dict[str, Any] = {"reference": "optimal"}
 GROUPS: dict[str, tuple[Entry, ...]] = {
@@ -146,6 +163,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("grid", "independent", STEPS),
         Entry("grid", "mappo", STEPS),
     ),
+    "arms": tuple(Entry("grid16", arm, ARM_STEPS, fall=0.15 if arm == "arac" else None) for arm in ARMS),
     "optimal": (
         Entry("grid", "arac", FEWER_STEPS, ahead={"fixed": -0.02}, arguments=PERFECT),
         Entry("grid", "fixed", FEWER_STEPS, arguments=PERFECT),
@@ -159,6 +177,8 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 """Entries by group; a group has one of a method and a setting."""
+PICTURED = tuple(group for group in GROUPS if group != "arms")
+"""Groups whose tables are kept in docs/figures: their pictures can be drawn again."""
 
 
 def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
@@ -332,6 +352,7 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], lo
         for test in tests:
             won, slower = (median(own, test, column) for column in ("won", "slower"))
             minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.key], 0.5)
+            last = float(np.median([np.mean([row["win_rate"] for row in log[-LAST:]]) for log in logs[entry.key]]))
             asked = []
             if entry.bar is not None:
                 asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
@@ -343,12 +364,15 @@ def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], lo
                 spread = max(shares) - min(shares)
                 what = f"tests at most {entry.spread:.2f} apart ({spread:.2f})"
                 asked.append((what, spread <= entry.spread))
+            if entry.fall is not None:
+                fall = max(largest_fall(log) for log in logs[entry.key])
+                asked.append((f"no seed falls more than {entry.fall:.2f} ({fall:.2f})", fall <= entry.fall))
             for other, lead in entry.ahead.items():
                 over = won - median([row for row in rows if row["method"] == other], test, "won")
                 asked.append((f"{lead:+.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
             pace = "never" if np.isinf(half) else f"{half:,.0f}"
             moves = f"{slower:.2f}x moves  " if slower else ""
-            facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}"
+            facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}  last {LAST} {last:.3f}"
             lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{figures.verdicts(asked)}")
     return lines
 
@@ -362,3 +386,10 @@ def steps_to(logs: Sequence[Sequence[Mapping[str, float]]], share: float) -> flo
     """Decisions until evaluations reach a share of won matches, the median of the seeds; infinite if they do not."""
     first = [next((row["steps"] for row in log if row["win_rate"] >= share), np.inf) for log in logs]
     return float(np.median(first))
+
+
+def largest_fall(log: Sequence[Mapping[str, float]]) -> float:
+    """Most that an evaluation is under an earlier one, from the first one that reaches `REACHED` on; 0 without one."""
+    rates = np.array([row["win_rate"] for row in log])
+    after = rates[int((rates >= REACHED).argmax()) :] if (rates >= REACHED).any() else rates[:0]
+    return float((np.maximum.accumulate(after) - after).max(initial=0.0))

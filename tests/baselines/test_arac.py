@@ -360,6 +360,37 @@ def test_a_saved_policy_plays_other_graphs_and_teams(tmp_path: Path):
         evaluate(PURSUIT, str(report.weights), "flee", matches=4, swap=False)
 
 
+def test_a_policy_that_draws_plays_as_often_as_it_says_by_the_seeds_of_the_lanes():
+    lanes, game = 4096, game_on("path:9")
+    policy = arac.GraphPolicy(Graphs(game), 8, 2, "sequential", "drawn")
+    logits = torch.tensor([2.0, 0.0, 0.0])
+    policy.network.scores = lambda places, agent, legal: logits.expand(len(agent), -1)  # type: ignore[method-assign]
+    player: Any = policy.player(game, "pursuer")
+    sim = palaestra.make_batch(PURSUIT, lanes, observation="nodes", graph="path:9", start_hops=3)
+    sim.reset(seed=0)
+    sim.states["node"][:, :3] = 4, 3, 8
+    rows = sim.team_view("pursuer", "observations")
+    legal, seeds = np.ones((lanes, 2, 3), np.int8), np.arange(lanes, dtype=np.uint64)
+    memory = np.zeros((lanes, player.memory_size))
+    first, second = (player.act(rows, legal, None, None, seeds, memory) for _ in range(2))
+    for member in range(2):
+        shares = np.bincount(first[:, member], minlength=3) / lanes
+        assert shares == pytest.approx(logits.softmax(0).tolist(), abs=0.03)
+    assert 0.3 < (first == second).mean() < 0.8, "the next decision is drawn anew"
+    again = player.act(rows, legal, None, None, seeds, np.zeros((lanes, 1)))
+    np.testing.assert_array_equal(again, first)
+    assert player.kept_size == 1, "the matches of a lane are drawn apart"
+    assert arac.GraphPolicy(Graphs(game), 8, 2, "sequential").player(game, "pursuer").memory_size == 0
+
+
+def test_a_file_says_how_its_policy_plays(tmp_path: Path):
+    report = arac.train(arac.Args(**{**TINY, "evaluations": 1}, play="drawn", directory=tmp_path))
+    player: Any = arac.load_policy(report.weights, game_on(), "pursuer")
+    assert player.memory_size == 1
+    table = evaluate(PURSUIT, str(report.weights), "flee", matches=4, swap=False, num_envs=4, observation="nodes")
+    assert table.matches == 4
+
+
 def test_the_greedy_player_gives_legal_moves_of_the_network():
     sim = palaestra.make_batch(PURSUIT, 8, observation="nodes", graph="grid:4x4")
     sim.reset(seed=0)

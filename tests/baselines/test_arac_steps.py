@@ -218,6 +218,23 @@ def test_without_a_weight_the_reference_plays_nowhere():
     assert (learner.weight.beta, learner.returns.reference_lanes) == (0.0, 0)
 
 
+def test_lanes_and_divergence_of_the_reference_are_left_out_one_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    losses = spy(monkeypatch, "policy_loss")
+    found = {}
+    for arm, beta, share in (("lanes", "lanes", 0.25), ("divergence", "fixed", 0.0), ("neither", "none", 0.25)):
+        learner = learner_on(beta=beta, reference_share=share)
+        update(learner, batch(learner, [1, 2], 3, 4, 8))
+        found[arm] = (int((decided(learner, 4, 3, 8) > 0).any(axis=1).sum()), losses.pop()[6])
+    assert found == {"lanes": (2, 0.0), "divergence": (0, arac.Args.beta_first), "neither": (0, 0.0)}
+
+
+@pytest.mark.parametrize(("beta", "share"), [("adaptive", 0.0), ("lanes", 0.0), ("adaptive", 0.05)])
+def test_a_rule_that_needs_matches_of_the_reference_is_refused_without_a_lane_for_them(beta: Any, share: float):
+    with pytest.raises(ValueError, match=f"--beta {beta} needs a lane.*--reference-share {share:g} of 8 lanes"):
+        arac.Args(beta=beta, reference_share=share, lanes=8).check()
+    arac.Args(beta="fixed", reference_share=share, lanes=8).check()
+
+
 @pytest.mark.parametrize(("team", "reward"), [("pursuer", 1.0), ("evader", -1.0)])
 def test_returns_are_those_of_the_team_that_learns(team: str, reward: float):
     learner = learner_on(team=team, game={"pursuers": 1})

@@ -140,7 +140,7 @@ def test_medians_are_held_against_what_is_asked():
     for asked in ("at least 0.90: holds", "at most 1 min: MISSED", "at most 1.4x the moves: MISSED"):
         assert asked in own
     assert "+0.05 over fixed weight 0.03 (+0.04): MISSED" in own
-    assert other.endswith("half after never")
+    assert other.endswith("half after never  last 4 0.100")
 
 
 def test_tests_of_one_policy_are_held_against_each_other():

@@ -16,6 +16,9 @@ from palaestra.games.pursuit.graph_pursuit import game
 
 pytestmark = pytest.mark.jitless
 
+PLACE = [2, 3]
+"""Columns of an alternative that tell where it is in the graph."""
+
 
 def two_against_two(**keywords: Any) -> Any:
     """Pursuers on the nodes 0 and 1 of a path of five, evaders on 3 and 4."""
@@ -52,16 +55,33 @@ def test_teammates_and_opponents_stand_in_the_order_of_their_names():
 
 def test_neighbours_say_the_same_from_behind_each_alternative():
     sim = two_against_two()
-    assert view(sim, "pursuer_1")["neighbours"].tolist() == [
+    assert np.delete(view(sim, "pursuer_1")["neighbours"], PLACE, axis=1).tolist() == [
         [1, -1, 0, 0.25, 0.5, 0.75],  # staying
         [1, -1, 0.25, 0, 0.75, 1],  # node 0
         [1, -1, 0.25, 0.5, 0.25, 0.5],  # node 2
     ]
-    assert view(sim, "evader_1")["neighbours"].tolist() == [
+    assert np.delete(view(sim, "evader_1")["neighbours"], PLACE, axis=1).tolist() == [
         [1, -1, 0, 0.25, 1, 0.75],
         [1, -1, 0.25, 0, 0.75, 0.5],
         [0, 0, 0, 0, 0, 0],  # the end of the path has one neighbour
     ]
+
+
+def test_alternatives_tell_most_and_mean_hops_from_there_to_all_nodes():
+    sim = two_against_two()
+    for agent, nodes in (("pursuer_1", (1, 0, 2)), ("evader_1", (4, 3))):
+        found = view(sim, agent)["neighbours"][: len(nodes), PLACE]
+        most = [max(node, 4 - node) / 4 for node in nodes]
+        mean = [sum(abs(node - other) for other in range(5)) / 5 / 4 for node in nodes]
+        np.testing.assert_array_equal(found, np.array([most, mean], np.float32).T)
+    assert not view(sim, "evader_1")["neighbours"][2].any(), "the end of the path has one neighbour"
+
+
+def test_of_a_graph_in_parts_the_nodes_that_a_way_leads_to_count():
+    sim = hunt([np.array([[0, 1], [1, 2], [3, 4]])], pursuers=1)
+    sim.states["node"][0, :2] = 3, 0
+    place(sim, 3, 0)
+    assert view(sim, "pursuer_0")["neighbours"][:2, PLACE].tolist() == [[0.5, 0.25]] * 2
 
 
 def test_exits_are_as_far_as_the_nearest_one():
@@ -82,7 +102,7 @@ def test_who_has_left_is_out_of_sight_and_sees_nothing():
     sim = two_against_two()
     go(sim, 0, 2, 2, 4)
     assert view(sim, "pursuer_0")["hops"].tolist() == [0, 0.5, -1, 1]
-    assert view(sim, "pursuer_0")["neighbours"][:2, 4].tolist() == [-1, -1]
+    assert view(sim, "pursuer_0")["neighbours"][:2, 6].tolist() == [-1, -1]
     assert view(sim, "evader_1")["hops"].tolist() == [0, -1, 1, 0.5]
 
 

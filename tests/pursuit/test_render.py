@@ -113,6 +113,32 @@ def test_each_agent_is_a_disc_of_its_team_at_its_node():
     assert not any(has_disc(image, here.point(12), here.agent_radius, color) for color in TEAMS)
 
 
+def test_the_best_moves_of_a_solved_match_have_rings_and_the_moves_to_the_capture_are_said():
+    game, s = match("path:9", nodes=(2, 4, 8), order="alternating", solve=True)
+    image, here = picture(game, s), background(game, s)
+    ring = blend(TEAMS[0], TEXT, 0.25)
+    above = lambda node: np.array(here.point(node)) - (0.0, here.node_radius + 2.5)  # noqa: E731
+    assert likeness(image, above(5), ring) < 60.0
+    assert likeness(image, above(3), ring) < 60.0, "the other pursuer alone decides: this one may go anywhere"
+    assert likeness(image, above(7), ring) > 100.0, "the evader is not to move"
+    assert "pursuer to move, capture in 4 moves" in write(game, game.world, s)
+    open_game, s = match("cycle:9", nodes=(0, 4), pursuers=1, order="alternating", solve=True)
+    assert "pursuer to move, no capture" in write(open_game, open_game.world, s)
+
+
+def test_in_a_crowd_of_nodes_hubs_are_larger_and_the_edges_of_agents_have_their_colour():
+    game, s = match("scale_free:200x2", nodes=(150, 100, 180))
+    image, here = picture(game, s), background(game, s)
+    degrees = (game.world.neighbours[0, :, 1:] >= 0).sum(axis=1)
+    assert here.radii[degrees.argmax()] == pytest.approx(2.5 * here.node_radius)
+    assert here.radii[degrees == 2] == pytest.approx(here.node_radius)
+    for slot, node in enumerate((150, 100, 180)):
+        tint = blend(TEAMS[slot == 2], TEXT, 0.35)
+        assert all(likeness(image, here.point(other), tint) < 25.0 for other in game.world.neighbours[0, node, 1:3])
+    few, s = match("scale_free:20x2", nodes=(0, 5, 9))
+    assert len(set(background(few, s).radii.tolist())) == 1, "their numbers are told apart"
+
+
 @pytest.mark.parametrize("crowd", [2, 3, 5, 9, 17])
 def test_agents_on_one_node_are_all_to_be_seen_in_the_picture(crowd: int):
     game, s = match(nodes=(0,) * crowd, pursuers=crowd - 1)

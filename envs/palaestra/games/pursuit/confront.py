@@ -375,9 +375,11 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
     for way in range(len(seen.neighbours)):
         if ways[way] == NO_NODE:
             break
-        row, out = world.hops[graph, np.uint64(ways[way])], seen.neighbours[way]
+        node, out = np.uint64(ways[way]), seen.neighbours[way]
+        row = world.hops[graph, node]
         out[graph_sight.THERE] = 1.0
         out[graph_sight.TO_EXIT] = graph_sight.UNSEEN
+        out[graph_sight.MOST], out[graph_sight.MEAN] = world.eccentricity[graph, node], world.farness[graph, node]
         for column in range(graph_sight.count_columns(world, len(out) - graph_sight.TO_EVERYBODY)):
             hops = min(row[scratch.nodes[column]], farthest)
             out[graph_sight.TO_EVERYBODY + column] = scratch.share_of[np.uint64(hops)]

@@ -30,6 +30,8 @@ LABELLED = 7.5
 """Nodes of at least this radius show their numbers."""
 SMALLEST_NODE = 1.8
 """Pixels of the smallest nodes' radius."""
+LARGEST_HUB = 2.5
+"""Most that a node with many neighbours is larger than the others."""
 SMALLEST = 7.0
 """Pixels of the smallest agents' radius."""
 CURVE_POINTS = 17
@@ -54,6 +56,7 @@ class GraphBackground(NamedTuple):
         bent: Lines of the edges that are not straight, by their nodes, the smaller one first.
         spacing: Pixels between nodes that are near to each other.
         node_radius: Pixels of a node.
+        radii: Likewise of each: larger where it has more neighbours than most, if nodes are crowded. float64 ``[V]``.
         agent_radius: Pixels of an agent.
         height: Pixels of the picture.
         canvas: The picture without agents.
@@ -64,6 +67,7 @@ class GraphBackground(NamedTuple):
     bent: dict[tuple[int, int], list[Polyline]]
     spacing: float
     node_radius: float
+    radii: np.ndarray
     agent_radius: float
     height: int
     canvas: Canvas
@@ -118,11 +122,12 @@ def make_background(world: Ground, graph: int) -> GraphBackground:
     bent = {} if len(edges) == 0 else bend(points, edges, spacing, node_radius)
     canvas = Canvas(WIDTH, HEADER + tall + FOOTER, BACKGROUND)
     agent_radius = min(max(0.36 * spacing, SMALLEST), 16.0)
-    background = GraphBackground(points, edges, bent, spacing, node_radius, agent_radius, canvas.height, canvas)
+    radii = radii_of(node_radius, (neighbours != NO_NODE).sum(axis=1), is_known)
+    background = GraphBackground(points, edges, bent, spacing, node_radius, radii, agent_radius, canvas.height, canvas)
     canvas.rectangle(MARGIN, HEADER, WIDTH - MARGIN, HEADER + tall, PANEL, 6)
     draw_edges(canvas, background)
     for node in range(nodes):
-        canvas.circle(background.point(node), node_radius, node_color(node_radius))
+        canvas.circle(background.point(node), float(radii[node]), node_color(node_radius))
     for node in world.exits[graph][world.exits[graph] != NO_NODE].tolist():
         draw_exit(canvas, background.point(node), exit_radius(background))
     return background
@@ -144,6 +149,16 @@ def evened(places: np.ndarray) -> np.ndarray:
     order = places.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
     size = np.maximum(np.ptp(places, axis=0), 1e-9)
     return size * (0.5 * (places - places.min(axis=0)) / size + 0.5 * order / max(len(places) - 1, 1))
+
+
+def radii_of(node_radius: float, degrees: np.ndarray, is_known: bool) -> np.ndarray:
+    """Pixels of the nodes' radii: by the root of their neighbours over the median, so that hubs are seen.
+
+    All are as large where places are known, or where nodes are large enough for their numbers.
+    """
+    if is_known or node_radius >= LABELLED:
+        return np.full(len(degrees), node_radius)
+    return node_radius * np.clip(np.sqrt(degrees / max(float(np.median(degrees)), 1.0)), 1.0, LARGEST_HUB)
 
 
 def node_color(node_radius: float) -> Color:

@@ -53,11 +53,13 @@ class Ground(NamedTuple):
         per_hop: One over the diameter, float64 ``[G]``.
         neighbours: Closed neighbourhoods, int16 ``[G, V, D]``: the node itself, its neighbours, then `NO_NODE`; D is
             one of `palaestra.games.pursuit.graphs.DEGREE_CLASSES`.
-        hops: int16 ``[G, V, V]``, `FAR` where there is no way. exits: Nodes by which evaders escape, int16 ``[G, X]``,
-        X at least 1, then `NO_NODE`. exit_hops: Hops to the next exit, int16 ``[G, V]``, `FAR` where there is none.
+        hops: int16 ``[G, V, V]``, `FAR` where there is no way.
+        eccentricity: Most hops from a node to another one, as a share of the diameter, float64 ``[G, V]``.
+        farness: Likewise the mean of the hops from a node to all that a way leads to, itself among them.
+        exits: Nodes by which evaders escape, int16 ``[G, X]``, X at least 1, then `NO_NODE`.
+        exit_hops: Hops to the next exit, int16 ``[G, V]``, `FAR` where there is none.
         times: Times of the solution, int16 ``[G, V ** (k + 1)]``, see `palaestra.games.pursuit.solver.PursuitSolution`;
-        one
-            number a graph where the game is not solved.
+            one number a graph where the game is not solved.
         escapes: Likewise; one number a graph without exits.
         safe_start: Nodes of the pursuers and of an evader from which the pursuers win, int16 ``[G, k + 1]``; 0 where
             the game is not solved.
@@ -70,6 +72,8 @@ class Ground(NamedTuple):
     per_hop: np.ndarray
     neighbours: np.ndarray
     hops: np.ndarray
+    eccentricity: np.ndarray
+    farness: np.ndarray
     exits: np.ndarray
     exit_hops: np.ndarray
     times: np.ndarray
@@ -101,6 +105,8 @@ def ground_of(pool: Sequence[Graph], exits: Sequence[Sequence[int]] | None = Non
         per_hop=np.array([1.0 / graph.diameter for graph in pool]),
         neighbours=np.full((count, most, width), NO_NODE, np.int16),
         hops=np.full((count, most, most), FAR, np.int16),
+        eccentricity=np.zeros((count, most)),
+        farness=np.zeros((count, most)),
         exits=np.full((count, max(1, *map(len, exits)) if exits else 1), NO_NODE, np.int16),
         exit_hops=np.full((count, most), FAR, np.int16),
         times=np.zeros((count, 1), np.int16),
@@ -112,6 +118,9 @@ def ground_of(pool: Sequence[Graph], exits: Sequence[Sequence[int]] | None = Non
         size = graph.nodes
         ground.neighbours[k, :size, : graph.neighbours.shape[1]] = graph.neighbours
         ground.hops[k, :size, :size] = np.where(graph.hops < 0, FAR, graph.hops)
+        hops = np.maximum(graph.hops, 0)
+        ground.eccentricity[k, :size] = hops.max(axis=1) * ground.per_hop[k]
+        ground.farness[k, :size] = hops.sum(axis=1) / (graph.hops >= 0).sum(axis=1) * ground.per_hop[k]
         if len(exits[k]):
             ground.exits[k, : len(exits[k])] = exits[k]
             ground.exit_hops[k, :size] = ground.hops[k, list(exits[k]), :size].min(axis=0)

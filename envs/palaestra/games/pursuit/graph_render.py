@@ -3,7 +3,9 @@
 Agents are numbered discs in the colours of their teams, and the last nodes of each are the line behind it. Those who
 are asked for an action have a white rim. A hollow disc with a cross is where an agent has left the match. Lozenges are
 exits. The nodes on which agents are in reach of others are shaded, the more the more others there are; where agents see
-less than everything, nodes in sight of a team have its colour.
+less than everything, nodes in sight of a team have its colour. On a graph of many nodes the edges from an agent have
+its colour too. In a solved match of alternating moves rings mark the moves of optimal play, and the line below the
+score says how many moves it takes to the capture.
 
 Games share these functions that have the world `palaestra.games.pursuit.graph_ground.Ground` and the fields ``node``,
 ``graph`` and ``trail`` in their records. Those with ``hit_points`` and ``target`` show them too.
@@ -21,6 +23,7 @@ from palaestra.drawing.canvas import Canvas, Point
 from palaestra.drawing.colors import BACKGROUND, MUTED, PANEL, SIGNAL, TEAMS, TEXT, Color, blend, fade
 from palaestra.drawing.widgets import draw_legend, length_of
 from palaestra.game import Facts, Game
+from palaestra.games.pursuit.best_moves import best_nodes
 from palaestra.games.pursuit.graph_background import (
     FOOTER,
     HEADER,
@@ -151,7 +154,10 @@ def draw(game: Game, world: Any, s: Any) -> Canvas:
     draw_reach(canvas, game, world, background, s)
     draw_sight(canvas, game, world, background, s)
     for slot in places:
+        draw_ways(canvas, game, world, background, s, slot)
+    for slot in places:
         draw_trail(canvas, game, background, s, slot)
+    draw_best_moves(canvas, game, world, background, s)
     draw_labels(canvas, background, places)
     draw_crowds(canvas, background, s, places)
     for slot in slots_left(game, s):
@@ -198,6 +204,28 @@ def draw_labels(canvas: Canvas, background: GraphBackground, places: dict[int, t
     for node, (x, y) in enumerate(background.points.tolist()):
         if all(math.dist((x, y), disc[:2]) > disc[2] for disc in discs):
             canvas.text((x, y + 0.36 * letters), str(node), blend(MUTED, TEXT, 0.4), letters, "ms")
+
+
+def draw_ways(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any, slot: int) -> None:
+    """The edges from an agent in the colour of its team, where nodes are too small and too many to be told apart."""
+    if background.node_radius >= LABELLED or not s.alive[slot]:
+        return
+    node, color = int(s.node[slot]), TEAMS[game.team_index[slot]]
+    for other in world.neighbours[s.graph, node].tolist():
+        if other not in (node, NO_NODE):
+            for line in background.lines(node, other):
+                canvas.line(line, fade(color, 0.4), 1.5)
+            canvas.circle(background.point(other), background.radii[other] + 0.7, blend(color, TEXT, 0.35))
+
+
+def draw_best_moves(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:
+    """Rings around the nodes where optimal play goes, see `palaestra.games.pursuit.best_moves.best_nodes`."""
+    for slot, nodes in best_nodes(world, s).items():
+        color = blend(TEAMS[game.team_index[slot]], TEXT, 0.25)
+        for node in nodes:
+            is_own = node == s.node[slot]
+            radius = background.agent_radius + 3.0 if is_own else background.radii[node]
+            canvas.circle(background.point(node), radius + 2.5, None, color, 2.0)
 
 
 def draw_trail(canvas: Canvas, game: Game, background: GraphBackground, s: Any, slot: int) -> None:
@@ -318,9 +346,15 @@ def describe_graph(world: Ground, s: Any) -> str:
 
 
 def describe_turn(game: Game, world: Ground, s: Any) -> str:
-    """Who moves next."""
+    """Who moves next, and how many moves it takes to the capture where that is known."""
     moving = mover(game, world, s)
-    return "all move" if moving == NOBODY else f"{game.team_names[moving]} to move"
+    if moving == NOBODY:
+        return "all move"
+    words = f"{game.team_names[moving]} to move"
+    if not world.rules.solved:
+        return words
+    left = optimal_moves_left(game, world, s)
+    return f"{words}, no capture" if math.isnan(left) else f"{words}, capture in {count_of(round(left), 'move')}"
 
 
 def describe_score(game: Game, s: Any) -> str:
@@ -348,6 +382,8 @@ def describe_rules(game: Game, s: Any) -> str:
         words.append(f"{'reach' if has_hit_points(game) else 'capture'}{shared}{within}")
     if "vision" in _parameters(game) and s.parameters.vision > 0:
         words.append(f"vision {count_of(int(s.parameters.vision), 'hop')}")
+    if game.world.rules.solved and game.world.rules.order:
+        words.append("rings: best moves")
     return ", ".join(words)
 
 

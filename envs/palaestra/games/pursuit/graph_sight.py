@@ -18,7 +18,7 @@ UNSEEN = -1.0
 """Hops to agents that are out of sight or have left, and to exits where there are none."""
 NO_WAY = -1
 """Likewise in ``node_hops``."""
-THERE, TO_EXIT, TO_EVERYBODY = range(3)
+THERE, TO_EXIT, MOST, MEAN, TO_EVERYBODY = range(5)
 """Columns of ``neighbours``; from the last one on, one an agent."""
 Names = tuple[tuple[str, ...], ...]
 STATE_OF_AGENT = 2
@@ -52,8 +52,13 @@ def own_fields(agents: int, capacity: int, names: Names) -> tuple[Field, ...]:
 
 def neighbour_field(ways: int, agents: int, capacity: tuple[int, int], names: Names) -> Field:
     """The same from behind each alternative of a move."""
-    about = "a row an alternative: 1 if it is there, hops from there to the next exit, then to each agent as in hops"
-    parts = tuple(("is there", "to exit", *(f"to {name}" for name in columns)) for columns in names)
+    about = (
+        "a row an alternative: 1 if it is there, hops from there to the next exit, most and mean hops from there to "
+        "all nodes, then hops to each agent as in hops"
+    )
+    parts = tuple(
+        ("is there", "to exit", "most hops", "mean hops", *(f"to {name}" for name in columns)) for columns in names
+    )
     shape, room = (ways, TO_EVERYBODY + agents), (capacity[0], TO_EVERYBODY + capacity[1])
     return Field("neighbours", shape, -1, 1, "1", about, capacity=room, parts=parts)
 
@@ -160,6 +165,7 @@ def write_neighbours(s, world, scratch, slot, seen, hidden):
         row = world.hops[np.uint64(graph), node]
         out[THERE] = 1.0
         out[TO_EXIT] = UNSEEN
+        out[MOST], out[MEAN] = world.eccentricity[np.uint64(graph), node], world.farness[np.uint64(graph), node]
         for column in range(count_columns(world, len(out) - TO_EVERYBODY)):
             out[TO_EVERYBODY + column] = share(row[scratch.nodes[column]], per_hop)
         for k in range(hidden):
