@@ -62,7 +62,7 @@ STYLES: dict[str, Style] = {
     "fixed weight 0.1": Style(VERMILLION, DASH_DOT, "^"),
     "fixed weight 0.003": Style(SKY, DASHED, "s"),
     "fixed weight 0.01": Style(VERMILLION, DASH_DOT, "v"),
-    "lanes of the reference, no divergence": Style(BLUE, SHORT, "^"),
+    "lanes, no divergence": Style(BLUE, SHORT, "^"),
     "divergence, no lanes": Style(WINE, LONG_SHORT, ">"),
     "linear weight": Style(PURPLE, DOTTED, "D"),
     "MASAC, no reference": Style(BLACK, DASH_DOT_DOT, "X"),

@@ -115,7 +115,7 @@ METHODS: dict[str, Method] = {
     "published": Method("fixed weight 0.1", "arac", {"beta": "fixed", "beta_first": 0.1}, NODES),
     "fixed_least": Method("fixed weight 0.003", "arac", {"beta": "fixed", "beta_first": 0.003}, NODES),
     "fixed_middle": Method("fixed weight 0.01", "arac", {"beta": "fixed", "beta_first": 0.01}, NODES),
-    "lanes": Method("lanes of the reference, no divergence", "arac", {"beta": "lanes"}, NODES),
+    "lanes": Method("lanes, no divergence", "arac", {"beta": "lanes"}, NODES),
     "divergence": Method("divergence, no lanes", "arac", {"beta": "fixed", "reference_share": 0.0}, NODES),
     "none": Method("MASAC, no reference", "arac", {"beta": "none"}, NODES),
     "independent": Method("ARAC, agents decide at once", "arac", {"decoder": "independent"}, NODES),
@@ -149,6 +149,9 @@ STEPS = 400_000
 FEWER_STEPS = 240_000
 ARMS = ("arac", "fixed_least", "fixed_middle", "fixed", "linear", "none", "lanes", "divergence")
 ARM_STEPS = 200_000
+STEADY: dict[str, Any] = {"entropy": (0.002, 0.0005), "play": "drawn"}
+"""Arguments of all arms: greedy play goes in circles in a part of the matches that changes from one evaluation to the
+next, and draws need policies of low entropy."""
 REACHED, LAST = 0.8, 4
 """Share of won matches after which falls count, and evaluations at the end whose mean is told."""
 AHEAD = {"fixed": 0.05, "published": 0.05}
@@ -163,7 +166,9 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("grid", "independent", STEPS),
         Entry("grid", "mappo", STEPS),
     ),
-    "arms": tuple(Entry("grid16", arm, ARM_STEPS, fall=0.15 if arm == "arac" else None) for arm in ARMS),
+    "arms": tuple(
+        Entry("grid16", arm, ARM_STEPS, fall=0.15 if arm == "arac" else None, arguments=STEADY) for arm in ARMS
+    ),
     "optimal": (
         Entry("grid", "arac", FEWER_STEPS, ahead={"fixed": -0.02}, arguments=PERFECT),
         Entry("grid", "fixed", FEWER_STEPS, arguments=PERFECT),

@@ -44,5 +44,6 @@ def test_the_arms_differ_in_one_part_each(tmp_path: Path):
     }
     for run in runs.values():
         run.check()
+        assert (run.entropy, run.play) == ((0.002, 0.0005), "drawn")
     styles = [STYLES[METHODS[entry.method].title] for entry in GROUPS["arms"]]
     assert all(len(set(parts)) == len(styles) for parts in zip(*styles, strict=True)), "a picture shows them all"

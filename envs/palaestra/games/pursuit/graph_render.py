@@ -215,7 +215,7 @@ def draw_ways(canvas: Canvas, game: Game, world: Ground, background: GraphBackgr
         if other not in (node, NO_NODE):
             for line in background.lines(node, other):
                 canvas.line(line, fade(color, 0.4), 1.5)
-            canvas.circle(background.point(other), background.radii[other] + 0.7, blend(color, TEXT, 0.35))
+            canvas.circle(background.point(other), float(background.radii[other]) + 0.7, blend(color, TEXT, 0.35))
 
 
 def draw_best_moves(canvas: Canvas, game: Game, world: Ground, background: GraphBackground, s: Any) -> None:
@@ -224,7 +224,7 @@ def draw_best_moves(canvas: Canvas, game: Game, world: Ground, background: Graph
         color = blend(TEAMS[game.team_index[slot]], TEXT, 0.25)
         for node in nodes:
             is_own = node == s.node[slot]
-            radius = background.agent_radius + 3.0 if is_own else background.radii[node]
+            radius = background.agent_radius + 3.0 if is_own else float(background.radii[node])
             canvas.circle(background.point(node), radius + 2.5, None, color, 2.0)
 
 
