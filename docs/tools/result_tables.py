@@ -73,6 +73,25 @@ def more_battles_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def mix_table(root: Path) -> str:
+    """Table of the policies that learnt against a mixture of scripts: a row an opponent, a column a battle."""
+    found = _grouped(_rows(root, "skirmish_mix_results.csv"), "opponent", "battle")
+    if not found:
+        return "No results yet."
+    battles = list(dict.fromkeys(battle for _, battle in found))
+    lines = [f"| against | {' | '.join(battles)} |", "|---" * (1 + len(battles)) + "|"]
+    for opponent in dict.fromkeys(opponent for opponent, _ in found):
+        cells = " | ".join(_spread(found[opponent, battle]) for battle in battles)
+        lines += [f"| `{opponent}` | {cells} |"]
+    return "\n".join(lines)
+
+
+def _spread(rows: Sequence[Mapping[str, str]]) -> str:
+    """Median, least and most of the seeds."""
+    won = sorted(float(row["won"]) for row in rows)
+    return f"{statistics.median(won):.2f} ({won[0]:.2f} to {won[-1]:.2f})"
+
+
 def measures_table(root: Path) -> str:
     """Table of all battles: what random play, waiting and the best script win, and what the battle is good for."""
     lines = ["| battle | random | `hold` | best script | what it measures |", "|---" * 5 + "|"]
@@ -298,8 +317,8 @@ def _grouped(rows: Iterable[dict[str, str]], *columns: str) -> dict[tuple[str, .
 
 def _battles(root: Path) -> dict[str, dict[tuple[str, ...], list[dict[str, str]]]]:
     """The runs on battles by method and budget; the best won battle first."""
-    battles = {}
-    for (battle, learnt_on), rows in _grouped(_rows(root, "skirmish_*_results.csv"), "battle", "learnt_on").items():
+    battles, learnt = {}, (row for row in _rows(root, "skirmish_*_results.csv") if row.get("method"))
+    for (battle, learnt_on), rows in _grouped(learnt, "battle", "learnt_on").items():
         name = f"{battle}, learnt on {learnt_on}" if learnt_on else battle
         battles[name] = _grouped(rows, "method", "decisions_wanted")
     return dict(sorted(battles.items(), key=lambda item: -max(map(_median, item[1].values()))))

@@ -333,6 +333,19 @@ def test_a_battle_is_told_by_what_players_win_on_it_who_learn_nothing(tmp_path: 
     assert "| 3m | 0.00 | 0.25 | 0.95 (`kite`) | a first run: a script solves it |" in tables.measures_table(tmp_path)
 
 
+def test_policies_that_learnt_with_a_mixture_have_a_row_for_each_opponent(tmp_path: Path):
+    assert tables.mix_table(tmp_path) == "No results yet."
+    rows = "battle,seed,opponent,won\n 3m,0,mix,0.5\n 3m,1,mix,0.25\n 3m,0,kite,0.125\n 8m,0,mix,1\n 8m,0,kite,0"
+    write_results(tmp_path, skirmish_mix_results=rows)
+    assert tables.battle_table(tmp_path) == "No results yet."
+    assert tables.mix_table(tmp_path).splitlines() == [
+        "| against | 3m | 8m |",
+        "|---|---|---|",
+        "| `mix` | 0.38 (0.25 to 0.50) | 1.00 (1.00 to 1.00) |",
+        "| `kite` | 0.12 (0.12 to 0.12) | 0.00 (0.00 to 0.00) |",
+    ]
+
+
 def test_a_battle_that_some_methods_have_learnt_has_a_row_for_each_of_them(tmp_path: Path):
     assert tables.more_battles_table(tmp_path) == "None."
     write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)
