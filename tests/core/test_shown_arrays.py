@@ -22,11 +22,11 @@ PURSUIT: dict[str, Any] = {"graph": ["grid:4x4", "petersen"], "pursuers": 3, "ev
 CONFRONT: dict[str, Any] = {"graph": ["grid:4x4", "petersen"], "red": 2, "vision": 2}
 SHOWN: dict[str, tuple[str, dict[str, Any], str]] = {
     "hops": ("palaestra/GraphPursuit-v0", {"observation": "hops", **PURSUIT}, "3b27d6dc16119811"),
-    "nodes": ("palaestra/GraphPursuit-v0", {"observation": "nodes", **PURSUIT}, "352b11c18cbed9e9"),
-    "graph": ("palaestra/GraphPursuit-v0", {"observation": "nodes", **PURSUIT, "codec": "graph"}, "fdea63b84d05d126"),
+    "nodes": ("palaestra/GraphPursuit-v0", {"observation": "nodes", **PURSUIT}, "5028b6985ddce8e4"),
+    "graph": ("palaestra/GraphPursuit-v0", {"observation": "nodes", **PURSUIT, "codec": "graph"}, "66f52aec8fb6983e"),
     "confront hops": ("palaestra/GraphConfront-v0", {"observation": "hops", **CONFRONT}, "edcf52fa4862ec13"),
-    "confront nodes": ("palaestra/GraphConfront-v0", {"observation": "nodes", **CONFRONT}, "2eab8753c3978115"),
-    "smac": ("palaestra/Skirmish-MMM-v0", {"observation": "smac", "smac_rules": True}, "5f8c82a777455cb8"),
+    "confront nodes": ("palaestra/GraphConfront-v0", {"observation": "nodes", **CONFRONT}, "ca5c37bcc21ae21c"),
+    "smac": ("palaestra/Skirmish-MMM-v0", {"observation": "smac", "smac_rules": True}, "a3604e688644b159"),
     "smac sparse": (
         "palaestra/Skirmish-2s3z-v0",
         {"observation": "smac", "smac_rules": True, "reward": "sparse"},
