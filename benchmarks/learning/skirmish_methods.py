@@ -30,8 +30,8 @@ from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
 MINUTES = 3.0
-TRIAL = 12_000
-"""Decisions of the trial by which the length of the runs is found."""
+TRIAL = 24_000
+"""Decisions of the trial by whose second half the length of the runs is found: the first one fills replays."""
 TEST_MATCHES = 512
 """New matches against each script."""
 GOLDEN = figures.CLONE / "tests" / "golden" / "hashes.json"
@@ -133,10 +133,10 @@ def length_of(cell: Cell, known: Sequence[Mapping[str, Any]], args: FigureArgs) 
     for row in known:
         if (row["battle"], row["arm"], row["play"]) == (cell.battle, cell.arm, cell.play):
             return int(row["decisions_wanted"])
-    run = run_of(cell, TRIAL, args.runs / "skirmish_methods" / "trial", evaluations=1, overwrite=True, matches=2)
+    run = run_of(cell, TRIAL, args.runs / "skirmish_methods" / "trial", evaluations=2, overwrite=True, matches=2)
     log = figures.method_module(ARMS[cell.arm].module).train(run).log
     shutil.rmtree(run.folder)
-    first, last = log[0], log[-1]
+    first, last = log[-2:]
     rate = (last["steps"] - first["steps"]) / (last["cpu_s"] - first["cpu_s"])
     return max(int(float(f"{60.0 * MINUTES * rate:.2g}")), TRIAL)
 

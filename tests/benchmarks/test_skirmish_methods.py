@@ -32,7 +32,7 @@ def test_runs_are_kept_in_the_tables_and_made_again_only_where_play_has_changed(
     monkeypatch.setattr(methods, "SEEDS", {"3m": 2})
     monkeypatch.setattr(methods, "MAP_ARMS", ("vdn", "mappo"))
     monkeypatch.setattr(methods, "MINUTES", 1e-6)
-    monkeypatch.setattr(methods, "TRIAL", 1100)
+    monkeypatch.setattr(methods, "TRIAL", 1600)
     monkeypatch.setattr(methods, "TEST_MATCHES", 8)
     monkeypatch.setattr(methods, "RED_LEARNS", {**methods.RED_LEARNS, **SMALL})
     vdn = methods.ARMS["vdn"]
@@ -42,7 +42,7 @@ def test_runs_are_kept_in_the_tables_and_made_again_only_where_play_has_changed(
     with (tmp_path / "skirmish_methods_results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["arm"], row["seed"], row["decisions_wanted"]) for row in rows] == [
-        *(("vdn", "0", "1100"), ("mappo", "0", "1100"), ("vdn", "1", "1100"), ("mappo", "1", "1100")),
+        *(("vdn", "0", "1600"), ("mappo", "0", "1600"), ("vdn", "1", "1600"), ("mappo", "1", "1600")),
     ]
     assert all(0.0 <= float(row[column]) <= 1.0 for row in rows for column in row if column.startswith("won_"))
     assert sum(column.startswith("won_") for column in rows[0]) == 3
