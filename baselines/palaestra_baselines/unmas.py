@@ -38,7 +38,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -90,20 +89,16 @@ class TwoStreamUtilities(FlatUtilities):
         super().__init__(roster, hidden, recurrent, outputs=len(layout.named))
         self.layout = layout
         self.row, self.stream = nn.Linear(layout.table.width, ROWS), UnitStream(hidden[-1], ROWS, ROWS // 2)
-        self.register_buffer("targets", torch.from_numpy(layout.rows_of_targets()), persistent=False)
+        self.register_buffer("targets", torch.from_numpy(layout.targets_of_rows()), persistent=False)
 
     def values(self, features: torch.Tensor, observed: torch.Tensor) -> torch.Tensor:
         """Utilities ``[..., A, M]`` of features ``[..., A, H]`` of observations ``[..., A, size]``."""
         rows = self.layout.split(observed)[1]
-        values = nn.functional.pad(self.stream(features, self.row(rows)), (0, 1), value=NEVER)
-        aimed = (rows[..., self.layout.target] * rows[..., self.layout.seen] > 0.0) & self.teammates
-        index = torch.where(aimed.any(-1, keepdim=True), self.targets[1], self.targets[0])
-        return torch.cat([self.named(features), values.gather(-1, index)], -1)
-
-    @property
-    def teammates(self) -> torch.Tensor:
-        """Bool ``[A, R]``: which rows are teammates."""
-        return torch.from_numpy(np.arange(self.layout.table.rows) < self.layout.teammates[:, None])
+        aimed = self.stream(self.stream.of_agent(features)[..., None, :], self.row(rows))
+        is_target = (rows[..., self.layout.target] > 0.0) & (rows[..., self.layout.seen] > 0.0)
+        places = torch.where(is_target, self.targets, self.layout.targets)
+        never = aimed.new_full((*aimed.shape[:-1], self.layout.targets + 1), NEVER)
+        return torch.cat([self.named(features), never.scatter(-1, places, aimed)[..., :-1]], -1)
 
 
 class StateVector(nn.Module):

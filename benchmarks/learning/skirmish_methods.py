@@ -78,11 +78,10 @@ class Cell:
 
 
 def cells() -> Iterator[Cell]:
-    """All runs, the first seeds of all battles first."""
-    for seed in range(max(SEEDS.values())):
-        for battle, seeds in SEEDS.items():
-            if seed < seeds:
-                arms = ARMS if battle in FACTORIAL else MAP_ARMS
+    """All runs: first those on which the verdict about mixers and networks stands, and first seeds before others."""
+    for is_factorial, arms in ((True, tuple(ARMS)), (False, MAP_ARMS)):
+        for seed in range(max(SEEDS.values())):
+            for battle in (name for name in SEEDS if (name in FACTORIAL) == is_factorial and seed < SEEDS[name]):
                 yield from (Cell(battle, arm, seed) for arm in arms)
 
 

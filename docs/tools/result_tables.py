@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,6 +74,45 @@ def more_battles_table(root: Path) -> str:
     return "\n".join(lines)
 
 
+def methods_table(root: Path, equal: str) -> str:
+    """Table of all methods on battles by ``learn.py skirmish_methods``: a row a battle, a column an arm.
+
+    A cell holds the median of the seeds, the least and the most; one without a run says so.
+
+    Args:
+        root: Of the checkout.
+        equal: ``time``: won by the last weights, each run in the same processor time. ``decisions``: won after as many
+            decisions as the shortest run of the battle made, between two evaluations of the curve.
+    """
+    runs = _grouped(_rows(root, "skirmish_methods_results.csv"), "battle", "arm")
+    if not runs:
+        return "No results yet."
+    curves = _grouped(_rows(root, "skirmish_methods.csv"), "battle", "arm", "seed")
+    arms = list(dict.fromkeys(arm for _, arm in runs))
+    lines = ["| battle |" + " decisions |" * (equal == "decisions") + f" {' | '.join(arms)} |"]
+    lines += ["|---" * (lines[0].count("|") - 1) + "|"]
+    for battle in dict.fromkeys(battle for battle, _ in runs):
+        own = {arm: runs[battle, arm] for arm in arms if (battle, arm) in runs}
+        least = min(float(row["decisions"]) for rows in own.values() for row in rows)
+        cells = [f"{least / 1e6:.2f} M"] if equal == "decisions" else []
+        for arm in arms:
+            won = [float(row["won_builtin"]) for row in own.get(arm, ())]
+            if equal == "decisions":
+                won = [_at(least, curves[battle, arm, row["seed"]]) for row in own.get(arm, ())]
+            cells.append(_spread([{"won": f"{share}"} for share in won]) if won else "not run")
+        lines.append(f"| {battle} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _at(decisions: float, curve: Sequence[Mapping[str, str]]) -> float:
+    """Share won after so many decisions, between the two evaluations around it."""
+    points = [(float(point["steps"]), float(point["won"])) for point in curve]
+    for (before, low), (after, high) in itertools.pairwise(points):
+        if decisions <= after:
+            return low + (high - low) * (decisions - before) / (after - before)
+    return points[-1][1]
+
+
 def mix_table(root: Path) -> str:
     """Table of the policies that learnt against a mixture of scripts: a row an opponent, a column a battle."""
     found = _grouped(_rows(root, "skirmish_mix_results.csv"), "opponent", "battle")
@@ -87,7 +127,9 @@ def mix_table(root: Path) -> str:
 
 
 def _spread(rows: Sequence[Mapping[str, str]]) -> str:
-    """Median, least and most of the seeds."""
+    """Median, least and most of the seeds; the share alone of one."""
+    if len(rows) == 1:
+        return f"{float(rows[0]['won']):.2f}"
     won = sorted(float(row["won"]) for row in rows)
     return f"{statistics.median(won):.2f} ({won[0]:.2f} to {won[-1]:.2f})"
 

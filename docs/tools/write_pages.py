@@ -250,6 +250,8 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "baselines": lambda: baseline_table(root),
         "battles": lambda: result_tables.battle_table(root),
         "what battles measure": lambda: result_tables.measures_table(root),
+        "methods at equal time": lambda: result_tables.methods_table(root, "time"),
+        "methods at equal decisions": lambda: result_tables.methods_table(root, "decisions"),
         "mix": lambda: result_tables.mix_table(root),
         "more battles": lambda: result_tables.more_battles_table(root),
         "duel": lambda: result_tables.duel_table(root),

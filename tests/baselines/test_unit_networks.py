@@ -175,16 +175,15 @@ def test_rows_that_are_not_seen_have_no_influence(heals: bool):
     torch.testing.assert_close(utilities({"red": observed})[:, 1:], noisy[:, 1:])
 
 
-def test_units_that_are_not_seen_are_encoded_as_zeros():
+def test_only_rows_of_units_that_are_seen_are_encoded():
     roster = roster_of("5m_vs_6m")
-    utilities, observed, layout = utilities_of(roster), observations_of(roster), UnitLayout.of(roster)
-    hidden = [1, int(layout.teammates[0]) + 1]  # the second of each side
-    layout.split(observed)[1][..., hidden, layout.seen] = 0.0
+    utilities, observed, layout = utilities_of(roster), observations_of(roster, 2), UnitLayout.of(roster)
+    layout.split(observed)[1][0, ..., [1, 4 + 1], layout.seen] = 0.0  # the second of each side, in the first match
     with torch.no_grad():
         teammates, opponents = utilities.encoder(observed).sides
-    for side in (teammates, opponents):
-        is_zero = (side == 0.0).all(-1).flatten(0, -2).all(0)
-        assert [bool(zero) for zero in is_zero] == [row == 1 for row in range(side.shape[-2])]
+    assert teammates.rows.tolist() == [0, 2, 3] * 5 + [0, 1, 2, 3] * 5
+    assert opponents.rows.tolist() == [4, 6, 7, 8, 9] * 5 + [4, 5, 6, 7, 8, 9] * 5
+    assert teammates.agents.tolist() == sorted([*range(5)] * 3 + [*range(5, 10)] * 4)
 
 
 def test_what_is_seen_has_an_influence():
@@ -239,6 +238,23 @@ def test_in_a_duel_of_unlike_teams_each_aims_at_its_own_opponents():
     one_side.load_state_dict(both.state_dict())
     observed = observations_of(roster)
     torch.testing.assert_close(one_side({"unit": observed[:, 5:]}), both({"unit": observed})[:, 5:])
+
+
+@pytest.mark.parametrize(("map", "team"), [("MMM", "red"), ("5m_vs_6m", "blue")])
+def test_values_in_a_match_are_those_of_its_legal_orders(map: str, team: str):
+    other = {"red": "blue", "blue": "red"}[team]
+    batch = registry.make_batch("palaestra/SkirmishDuel-v0", 1, opponents={other: "nearest"}, compiled=False, map=map)
+    roster = Roster(batch.game, [team])
+    layout, networks = UnitLayout.of(roster), utilities_of(roster)
+    collector, found = Collector(batch, roster, Replay(100, 1), 0), 0
+    for _ in range(24):
+        observed = {name: torch.from_numpy(rows.copy()) for name, rows in collector.position.observations.items()}
+        legal = collector.position.legal
+        aimed = networks(observed)[..., len(layout.named) :].detach().numpy() != NEVER
+        assert (aimed == legal[..., len(layout.named) :]).all()
+        found += int(aimed.sum())
+        collector.play((legal * collector.rng.random(legal.shape)).argmax(-1))
+    assert found > 10
 
 
 # -- inputs and recurrence ---------------------------------------------------------------------------------------------

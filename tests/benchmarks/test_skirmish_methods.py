@@ -22,7 +22,8 @@ def test_every_map_has_a_run_of_every_method_and_unshaped_battles_have_one_of_ev
     assert counts["3s5z_vs_3s6z", "unmas, flat"] == 5
     assert ("MMM2", "vdn, entity") not in counts
     assert len({battle for battle, _ in counts}) == 28
-    assert [cell.seed for cell in methods.cells()] == sorted(cell.seed for cell in methods.cells())
+    battles = [(cell.battle not in methods.FACTORIAL, cell.seed) for cell in methods.cells()]
+    assert battles == sorted(battles)
 
 
 @pytest.mark.slow

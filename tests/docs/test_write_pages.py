@@ -341,8 +341,37 @@ def test_policies_that_learnt_with_a_mixture_have_a_row_for_each_opponent(tmp_pa
     assert tables.mix_table(tmp_path).splitlines() == [
         "| against | 3m | 8m |",
         "|---|---|---|",
-        "| `mix` | 0.38 (0.25 to 0.50) | 1.00 (1.00 to 1.00) |",
-        "| `kite` | 0.12 (0.12 to 0.12) | 0.00 (0.00 to 0.00) |",
+        "| `mix` | 0.38 (0.25 to 0.50) | 1.00 |",
+        "| `kite` | 0.12 | 0.00 |",
+    ]
+
+
+def test_methods_are_compared_at_equal_time_and_at_the_decisions_of_the_slowest(tmp_path: Path):
+    assert tables.methods_table(tmp_path, "time") == "No results yet."
+    won = "battle,arm,seed,decisions,won_builtin\n3m,slow,0,100,0.5\n3m,fast,0,400,1\n3m,fast,1,400,0.5\n"
+    won += "8m,fast,0,50,0.25"
+    curve = "battle,arm,seed,steps,won\n" + "\n".join(
+        f"{battle},{arm},{seed},{steps},{share}"
+        for battle, arm, seed, points in (
+            ("3m", "slow", 0, ((0, 0), (100, 0.5))),
+            ("3m", "fast", 0, ((0, 0), (200, 0.5), (400, 1))),
+            ("3m", "fast", 1, ((0, 0), (80, 0), (160, 0.6), (400, 0.5))),
+            ("8m", "fast", 0, ((0, 0), (50, 0.25))),
+        )
+        for steps, share in points
+    )
+    write_results(tmp_path, skirmish_methods_results=won, skirmish_methods=curve)
+    assert tables.methods_table(tmp_path, "time").splitlines() == [
+        "| battle | slow | fast |",
+        "|---|---|---|",
+        "| 3m | 0.50 | 0.75 (0.50 to 1.00) |",
+        "| 8m | not run | 0.25 |",
+    ]
+    assert tables.methods_table(tmp_path, "decisions").splitlines() == [
+        "| battle | decisions | slow | fast |",
+        "|---|---|---|---|",
+        "| 3m | 0.00 M | 0.50 | 0.20 (0.15 to 0.25) |",
+        "| 8m | 0.00 M | not run | 0.25 |",
     ]
 
 
