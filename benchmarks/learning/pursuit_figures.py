@@ -53,7 +53,8 @@ class Setting:
         options: Keywords of the game.
         team: The team that learns.
         opponent: Script that plays the other.
-        tests: Keywords of the games of the tests, by their name in the results; those of the training if empty.
+        tests: Script of the other team and keywords of the game of each test, by its name in the results; those of the
+            training if empty.
         scripts: Those that a learnt team is compared with, beside random legal choices.
     """
 
@@ -62,13 +63,13 @@ class Setting:
     options: tuple[str, ...] = ()
     team: str = "pursuer"
     opponent: str = "optimal"
-    tests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tests: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     scripts: tuple[str, ...] = ("shortest_path",)
 
     @property
-    def played(self) -> Mapping[str, tuple[str, ...]]:
+    def played(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
         """The tests, or the training where there are none."""
-        return self.tests or {"as learnt": self.options}
+        return self.tests or {"as learnt": (self.opponent, self.options)}
 
 
 SETTINGS: dict[str, Setting] = {
@@ -88,13 +89,22 @@ SETTINGS: dict[str, Setting] = {
         GRAPH,
         DRAWN_TEAMS,
         opponent="flee",
-        tests={f"{k} pursuers": ("order=alternating", "graph=torus:8x8", f"pursuers={k}") for k in (2, 3, 4, 6)},
+        tests={
+            **{
+                f"{k} pursuers, torus of {size}, starts that win": (
+                    "optimal",
+                    (*SOLVED, f"graph=torus:{size}", f"pursuers={k}"),
+                )
+                for k, size in ((2, "8x8"), (3, "8x8"), (4, "5x5"))
+            },
+            "6 pursuers": ("flee", ("order=alternating", "graph=torus:8x8", "pursuers=6")),
+        },
     ),
     "dungeons": Setting(
         "64 dungeons of 100 nodes, 2 pursuers",
         GRAPH,
         (*SOLVED, "graph=dungeons:64x100"),
-        tests={"20 new dungeons of 200 nodes": (*SOLVED, "graph=dungeons:20x200:1")},
+        tests={"20 new dungeons of 200 nodes": ("optimal", (*SOLVED, "graph=dungeons:20x200:1"))},
         scripts=("shortest_path", "optimal"),
     ),
     "confront": Setting(
@@ -265,10 +275,10 @@ def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
     return [
         {
             "test": name,
-            "opponent": setting.opponent,
-            **play_matches(setting, (*options, *method.options), str(run.folder / WEIGHTS)),
+            "opponent": opponent,
+            **play_matches(setting, opponent, (*options, *method.options), str(run.folder / WEIGHTS)),
         }
-        for name, options in setting.played.items()
+        for name, (opponent, options) in setting.played.items()
     ]
 
 
@@ -276,23 +286,28 @@ def pursuit_references(args: FigureArgs) -> None:
     """Shares of the same matches that scripts and random choices win in the place of learnt teams."""
     rows = []
     for name, setting in SETTINGS.items():
-        for script, (test, options) in itertools.product(("random", *setting.scripts), setting.played.items()):
-            played = play_matches(setting, options, script)
+        for script, (test, (opponent, options)) in itertools.product(
+            ("random", *setting.scripts), setting.played.items()
+        ):
+            played = play_matches(setting, opponent, options, script)
             told = {"setting": name, "where": setting.title, "script": script, "test": test}
-            rows.append({**told, "opponent": setting.opponent, **played})
+            rows.append({**told, "opponent": opponent, **played})
             print(f"{setting.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
     figures.write_rows(args.figures / "pursuit_references.csv", rows)
 
 
-def play_matches(setting: Setting, options: tuple[str, ...], player: Any) -> dict[str, float]:
-    """Share of new matches that a player wins, and moves of its captures over those of optimal play (0 if unknown)."""
+def play_matches(setting: Setting, opponent: str, options: tuple[str, ...], player: Any) -> dict[str, float]:
+    """Share of new matches that a player wins against a script, and moves of its captures over those of optimal play.
+
+    The moves are 0 where optimal play is unknown.
+    """
     given = keywords(options)
     game, _ = registry.make_game(setting.env_id, **given)
     if not game.world.rules.solved:
-        pair = (player, setting.opponent) if setting.team == next(iter(game.teams)) else (setting.opponent, player)
+        pair = (player, opponent) if setting.team == next(iter(game.teams)) else (opponent, player)
         table = evaluate(setting.env_id, *pair, matches=TEST_MATCHES, swap=False, num_envs=512, **given)
         return {"won": table.wins / table.matches, "slower": 0.0}
-    teams = {setting.team: player, **{team: setting.opponent for team in game.teams if team != setting.team}}
+    teams = {setting.team: player, **{team: opponent for team in game.teams if team != setting.team}}
     sim = registry.make_batch(setting.env_id, TEST_MATCHES, autoreset_mode="off", opponents=teams, **given)
     sim.reset(seed=EVALUATION_RUN << RUN_BITS)
     best = optimal_moves(sim)

@@ -178,7 +178,7 @@ def pursuit_table(root: Path) -> str:
     """Table of what learnt teams and scripts win on graphs, from the results that ``learn.py pursuit`` has written.
 
     Medians of the seeds, with the least and the most share of won matches. Scripts stand above what has learnt in the
-    same setting, the references of the methods among them.
+    same setting; beside the name of a reference stands what it wins itself in the same test.
     """
     learnt = _grouped(_rows(root, "pursuit_*_results.csv"), "where", "reference", "title", "test", "opponent")
     if not learnt:
@@ -186,6 +186,7 @@ def pursuit_table(root: Path) -> str:
     head = ("learnt on", "played", "opponent", "player", "reference", "won", "moves over optimal", "decisions")
     lines = [f"| {' | '.join(head)} | processor |", "|---" * (len(head) + 1) + "|"]
     scripts = _rows(root, "pursuit_references.csv")
+    alone = {(row["where"], row["test"], row["script"]): float(row["won"]) for row in scripts}
     for where in dict.fromkeys(key[0] for key in learnt):
         for row in (row for row in scripts if row["where"] == where):
             player = "random choices" if row["script"] == "random" else f"script `{row['script']}`"
@@ -201,7 +202,7 @@ def pursuit_table(root: Path) -> str:
                 test,
                 opponent if test.startswith("against") else f"`{opponent}`",
                 title,
-                f"`{reference}`" if reference else "",
+                _reference(reference, alone.get((where, test, reference))),
                 f"{_median(rows):.3f} ({won[0]:.3f} to {won[-1]:.3f})",
                 _moves(slower),
                 f"{decisions / 1e6:.2f} M" if decisions else "",
@@ -408,6 +409,11 @@ def _interval(row: Mapping[str, str], column: str, digits: int = 2) -> str:
         return ""
     shown, low, high = (f"{float(row[x]):z.{digits}f}" if row[x] else "" for x in (column, "low", "high"))
     return f"{shown} [{low}, {high}]" if low else shown
+
+
+def _reference(name: str, won: float | None) -> str:
+    """A reference and its own score, if it has played the same test."""
+    return f"`{name}`" + (f" {won:.3f}" if won is not None else "") if name else ""
 
 
 def _moves(slower: float) -> str:

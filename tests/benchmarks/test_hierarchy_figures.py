@@ -17,6 +17,7 @@ from learning.drawing import read_table
 from learning.figures import FigureArgs
 from learning.hierarchy_figures import AGAINST, ARMS, EQUAL, LEAGUE_ARM
 from palaestra_baselines import ucav_hierarchy
+from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.ucav_hierarchy import Args
 
 SMALL: dict[str, Any] = {
@@ -30,6 +31,8 @@ SMALL: dict[str, Any] = {
     "evaluations": 2,
     "matches": 2,
 }
+SHORT = "duration_s=10"
+"""Matches fly 10 s instead of 300."""
 
 
 @pytest.mark.slow
@@ -37,7 +40,11 @@ def test_the_ways_are_trained_once_tested_and_installed(
     figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     for arm, (title, given) in ARMS.items():
-        monkeypatch.setitem(ARMS, arm, (title, {**given, **SMALL}))
+        options = (*given.get("options", Args.options), SHORT)
+        monkeypatch.setitem(ARMS, arm, (title, {**given, **SMALL, "options": options}))
+    evaluate = hierarchy_figures.evaluate
+    rules = keywords((SHORT,))
+    monkeypatch.setattr(hierarchy_figures, "evaluate", lambda *args, **given: evaluate(*args, **{**given, **rules}))
     for name, value in (("TEST_MATCHES", 2), ("JSBSIM_MATCHES", 2), ("GENERATIONS", 2), ("STEPS", 128)):
         monkeypatch.setattr(hierarchy_figures, name, value)
     monkeypatch.setattr(hierarchy_figures, "EQUAL", dict.fromkeys(EQUAL, 1))

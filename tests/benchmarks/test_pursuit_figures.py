@@ -98,19 +98,18 @@ def test_results_name_the_reference_of_a_method(method: str, more: dict[str, Any
 
 
 def test_optimal_pursuers_need_the_moves_of_optimal_play():
-    result = pursuit_figures.play_matches(Setting("", PATH, SOLVED), SOLVED, "optimal")
+    result = pursuit_figures.play_matches(Setting("", PATH), "optimal", SOLVED, "optimal")
     assert result == {"won": 1.0, "slower": 1.0}
 
 
 def test_moves_are_compared_with_those_of_optimal_play_from_the_same_starts():
-    slow = pursuit_figures.play_matches(Setting("", PATH, SOLVED, opponent="stay"), SOLVED, "random")
-    fast = pursuit_figures.play_matches(Setting("", PATH, SOLVED, opponent="stay"), SOLVED, "shortest_path")
+    slow = pursuit_figures.play_matches(Setting("", PATH), "stay", SOLVED, "random")
+    fast = pursuit_figures.play_matches(Setting("", PATH), "stay", SOLVED, "shortest_path")
     assert slow["slower"] > 1.0 > fast["slower"], "who stays is captured sooner than who flees"
 
 
 def test_unsolved_games_have_no_optimal_moves():
-    setting = Setting("", PATH, (), opponent="stay")
-    assert pursuit_figures.play_matches(setting, (), "shortest_path") == {"won": 1.0, "slower": 0.0}
+    assert pursuit_figures.play_matches(Setting("", PATH), "stay", (), "shortest_path") == {"won": 1.0, "slower": 0.0}
 
 
 @pytest.mark.parametrize("pursuers", [1, 2])

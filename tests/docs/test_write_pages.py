@@ -404,7 +404,7 @@ def test_the_table_of_pursuit_has_medians_of_the_seeds_below_the_scripts_of_the_
     assert tables.pursuit_table(tmp_path).splitlines()[2:] == [
         "| a duel | against MAPPO | MAPPO | ARAC |  | 0.500 (0.500 to 0.500) |  |  |  |",
         "| a grid | as learnt | `optimal` | script `shortest_path` |  | 0.250 | 1.90 |  |  |",
-        "| a grid | as learnt | `optimal` | ARAC | `shortest_path` "
+        "| a grid | as learnt | `optimal` | ARAC | `shortest_path` 0.250 "
         "| 0.900 (0.800 to 1.000) | 1.25 | 0.30 M | 1.0 min |",
     ]
 

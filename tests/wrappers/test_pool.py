@@ -303,10 +303,11 @@ def test_results_against_scripts_are_counted_and_saved_with_their_names(tmp_path
     np.testing.assert_array_equal(played(batch(again)), played(batch(league)))
 
 
-@pytest.mark.parametrize("script", ["chasr", "mix", "../secret.zip", "/etc/secret.onnx", 3, None])
+@pytest.mark.parametrize("script", ["chasr", "mix", "{folder}/secret.zip", "/etc/secret.onnx", 3, None])
 def test_a_script_in_the_file_of_a_pool_is_a_script_and_no_file(tmp_path: Path, script: Any):
     (tmp_path / "secret.zip").touch()
     (tmp_path / "a").mkdir()
+    script = script.format(folder=tmp_path) if isinstance(script, str) else script
     saved = {"id": MELEE, "team": "blue", "keywords": {}, "members": [{"script": script, "matches": 0, "points": 0}]}
     (tmp_path / "a" / "pool.json").write_text(json.dumps(saved), encoding="utf-8")
     for trust in (False, True):
