@@ -11,8 +11,8 @@ players that are held out of it, and so are random choices and every script, whi
 `held_out_policy` learns blue in SkirmishDuel, against a mixture of red scripts, on the battles of `skirmish_mix`. There
 red sees and moves as in Skirmish and in SkirmishWaves (``blue_order=map``), so that its policies play there, too.
 
-`adversary` only plays. TeamPong's policy learnt against itself; on battles the adversary's policy is the one that is
-held out, and a battle without one is named and left out.
+`adversary` only plays. The adversary's policy is the attacked one itself where it plays either side (TeamPong's learnt
+against itself), and the held-out one on battles. A battle without a held-out policy is named and left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 from learning import figures
 from learning.figures import Entry, FigureArgs, Method
-from learning.skirmish_figures import MIX, duel_of, held_out_weights
+from learning.skirmish_figures import HELD_OUT_POLICY, MIX, duel_of, held_out_weights
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra.wrappers import Adversary
@@ -35,6 +35,7 @@ TEST_MATCHES = 1024
 LEARNS: dict[str, Any] = {"evaluations": 8, "matches": 256}
 """Arguments of all runs."""
 ENTITY: dict[str, Any] = {"network": "entity", "hidden": (32, 64), "critic_hidden": (32, 64)}
+ITSELF = "itself"
 SHARES = (0.0, 0.1, 0.2, 0.5, 1.0)
 """Shares of the decisions of an adversary that are its policy's."""
 
@@ -184,25 +185,31 @@ class Attack:
     options: tuple[str, ...] = field(default=())
 
 
-ATTACKS: dict[str, Attack] = {
-    "TeamPong": Attack("palaestra/TeamPong-v0", "fm3q_team_pong", "tracker", "fm3q_team_pong", "itself"),
-    **{
-        f"Skirmish-{entry.place}": Attack(
-            policy=entry.weights,
-            player="nearest",
-            adverse=held_out_weights(entry),
-            about="held-out policy",
-            **duel_of(entry.place),
+PONG, TWO_KINDS = "fm3q_team_pong", MIX[0].weights
+ATTACKS: tuple[tuple[str, Attack], ...] = (
+    *(("TeamPong", Attack("palaestra/TeamPong-v0", PONG, player, PONG, ITSELF)) for player in ("chaser", "tracker")),
+    ("Skirmish-2s3z", Attack(duel_of("2s3z")["env_id"], TWO_KINDS, "nearest", TWO_KINDS, ITSELF, ("map=2s3z",))),
+    *(
+        (
+            f"Skirmish-{entry.place}",
+            Attack(
+                policy=entry.weights,
+                player="nearest",
+                adverse=held_out_weights(entry),
+                about=HELD_OUT_POLICY,
+                **duel_of(entry.place),
+            ),
         )
         for entry in MIX[:2]
-    },
-}
+    ),
+)
+"""Place and adversary."""
 
 
 def adversary(args: FigureArgs) -> None:
     """Share of matches that policies of the package win by the share of an adversary's decisions."""
     rows = list[dict[str, Any]]()
-    for place, attack in ATTACKS.items():
+    for place, attack in ATTACKS:
         policy, adverse = (args.assets / "weights" / f"{name}.safetensors" for name in (attack.policy, attack.adverse))
         if not adverse.exists():
             print(f"{place}: no {adverse.name} yet: python benchmarks/learn.py held_out_policy makes it", flush=True)

@@ -251,6 +251,8 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "battles": lambda: result_tables.battle_table(root),
         "what battles measure": lambda: result_tables.measures_table(root),
         "mix": lambda: result_tables.mix_table(root),
+        "mates": lambda: result_tables.mates_table(root),
+        "adversary": lambda: result_tables.adversary_table(root),
         "more battles": lambda: result_tables.more_battles_table(root),
         "duel": lambda: result_tables.duel_table(root),
         "pursuit": lambda: result_tables.pursuit_table(root),
