@@ -121,10 +121,10 @@ def seat_rows(place: str, runs: Mapping[str, Sequence[RunArgs]], logs: figures.L
 
 
 def share(id: str, a: Any, b: Any, **more: Any) -> dict[str, float]:
-    """Share of new matches that the first player wins as the first team, and its 95 % interval."""
+    """Share of new matches that the first player wins as the first team, its 95 % interval, and the share it loses."""
     table = evaluate(id, a, b, matches=TEST_MATCHES, swap=False, num_envs=min(TEST_MATCHES, 256), **more)
     low, high = table.win_interval
-    return {"won": table.wins / table.matches, "low": low, "high": high}
+    return {"won": table.wins / table.matches, "low": low, "high": high, "lost": table.losses / table.matches}
 
 
 # ---------------------------------------------------------------------------------------------------- held-out policies
