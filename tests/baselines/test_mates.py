@@ -56,6 +56,9 @@ def test_evaluations_play_the_first_agent_beside_the_same_players(tmp_path: Path
     ],
 )
 def test_what_cannot_learn_beside_others_says_so(method: Any, given: dict[str, Any], error: str, tmp_path: Path):
-    words = {name: SMALL[name] for name in ("env_id", "team", "opponent", "options", "quiet")} | given
+    words = {
+        name: SMALL[name]
+        for name in ("env_id", "team", "opponent", "options", "total_steps", "lanes", "matches", "quiet")
+    } | given
     with pytest.raises(ValueError, match=error):
         method.train(method.Args(**words, directory=tmp_path))

@@ -10,6 +10,7 @@ import pytest
 from games import two_team_homogeneous  # noqa: F401 (the module of an id below)
 
 import palaestra
+from palaestra import registry
 from palaestra.core.compile.batch_loop import RANDOM
 from palaestra.evaluation import evaluate, matches, tournament
 from palaestra.replay import load, record, verify
@@ -34,7 +35,7 @@ def assigned(monkeypatch: pytest.MonkeyPatch, *players: Any, **keywords: Any) ->
 
 
 def test_the_first_player_has_the_first_agent_of_its_team_on_either_side(monkeypatch: pytest.MonkeyPatch):
-    game, _ = palaestra.registry.make_game(MELEE)
+    game, _ = registry.make_game(MELEE)
     chaser, half = game.scripts.index("chaser"), len(game.teams["red"])
     beside = [chaser, *[RANDOM] * (half - 1)]
     assert assigned(monkeypatch, "chaser", "random", mates="random", swap=True) == [
@@ -58,7 +59,7 @@ def test_mates_are_of_one_of_two_players_alone():
 
 def test_matches_beside_others_are_recorded_and_have_pages(tmp_path: Path):
     pytest.importorskip("PIL")
-    words: dict[str, Any] = {"mates": ["random", "chaser"], "horizon": 8}
+    words: dict[str, Any] = {"mates": ["random", "chaser"], "horizon": 150}
     table = evaluate(MELEE, "chaser", "random", matches=8, swap=True, html=tmp_path, **words)
     files = sorted(tmp_path.glob("matches_*.npz"))
     assert len(files) == 2, "the pages of both sides are there: their matches went as in the table"

@@ -11,6 +11,7 @@ from games.play import idle_actions
 from wrappers.test_pool import MELEE, Adder, constant, played
 
 import palaestra
+from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import resolve
 from palaestra.game import Game
@@ -101,7 +102,7 @@ def test_what_cannot_be_one_is_refused(adversary: Adversary, error: str):
 def test_a_text_names_an_adversary_of_the_default_opponent():
     named = read_name("adversary:0.25:C:/learnt.zip")
     assert (named.player, named.policy, named.share) == ("default", "C:/learnt.zip", 0.25)
-    game, _ = palaestra.registry.make_game(PONG)
+    game, _ = registry.make_game(PONG)
     with pytest.raises(FileError, match=r"nowhere\.zip: there is no such file"):
         resolve(game, "blue", "adversary:0.25:nowhere.zip")
     text = "adversary:learnt"
