@@ -23,6 +23,7 @@
     python benchmarks/learn.py concert     # orders with masks: see `learning.concert_figures`
     python benchmarks/learn.py dipllm      # policies of joint orders: see `learning.dipllm_figures`
     python benchmarks/learn.py sparse      # sparse rewards of teams: see `learning.sparse_figures`
+    python benchmarks/learn.py mates held_out_policy adversary  # who was never met: see `learning.robust_figures`
     python benchmarks/learn.py meta        # families of tasks, offline: see `learning.meta_figures`
     python benchmarks/learn.py skirmish --ray auto --workers 0  # the runs are trained by a Ray cluster
     python benchmarks/learn.py --redraw    # pictures and tables of claims again, from tables alone; names may be given
@@ -50,6 +51,7 @@ from learning import (
     pursuit_figures,
     real_figures,
     rlae_figures,
+    robust_figures,
     search_figures,
     seqwm_figures,
     skirmish_figures,
@@ -71,10 +73,13 @@ FIGURES: dict[str, Callable[[FigureArgs], None]] = {
     "team_learning": team_figures.team_learning,
     **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
     "skirmish_methods": skirmish_methods.skirmish_methods,
+    "held_out_policy": robust_figures.held_out_policy,
     "skirmish_mix": skirmish_figures.skirmish_mix,
     "skirmish_scripts": skirmish_figures.skirmish_scripts,
     "skirmish_speed": skirmish_figures.skirmish_speed,
     "skirmish_duel": duel_figures.skirmish_duel,
+    "mates": robust_figures.mates,
+    "adversary": robust_figures.adversary,
     **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
     "pursuit_references": pursuit_figures.pursuit_references,
     "search_turns": search_figures.search_turns,

@@ -20,6 +20,9 @@ action of each agent. The team learns against a script, or alone where a game ha
 
     python -m palaestra_baselines.mappo --env-id palaestra/Skirmish-2s3z-v0 --team red --opponent builtin
 
+``--options mates=mix`` lets other players have all agents of the team but the first: it learns beside teammates that it
+does not know. The weights are then learnt for this agent alone, and ``palaestra eval --set mates=held_out`` plays it.
+
 Agents that give real numbers draw all of them from normal distributions on ranges scaled to [-1, 1], and pi is the
 density of the draw u. What is played is u clipped to the ranges; the loss takes u itself, so that no density is
 truncated. The means come from the network, the deviations are weights of each role; greedy play takes the means::
@@ -469,7 +472,7 @@ class RolloutTraining(LaneTraining):
     """One run of MAPPO: rollouts, each of which is learnt from and forgotten."""
 
     LOSSES = ("loss", "value_loss", "entropy")
-    LEARNS_NUMBERS = True
+    LEARNS_BESIDE_OTHERS = LEARNS_NUMBERS = True
     args: Args
 
     def minibatches(self) -> list[torch.Tensor]:

@@ -146,6 +146,9 @@ MIX = (
     Entry("Waves", "mappo", 1_000_000, weights="skirmish_waves", arguments={**WIDE, "opponent": "mix"}),
 )
 """What comes with the package."""
+DUEL_MAPS = {"2s3z": "2s3z", "5m_vs_6m": "5m_vs_6m", "Waves": "waves"}
+HELD_OUT_POLICY = "held-out policy"
+"""What tables call blue's policy of a battle that no policy of red learns with; see `learning.robust_figures`."""
 SPEED_BATTLE = "2s3z"
 
 
@@ -212,7 +215,8 @@ def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str,
 def skirmish_mix(args: FigureArgs) -> None:
     """Share of matches that policies which learnt against a mixture of scripts win against each, held-out ones too.
 
-    The best seed against the mixture comes with the package.
+    The best seed against the mixture comes with the package. The held-out policy of a battle plays as well, once
+    ``learn.py held_out_policy`` has made it.
     """
     runs = figures.train_entries("skirmish_mix", MIX, METHODS, run_of, args)
     logs, rows = figures.read_logs(runs), list[dict[str, Any]]()
@@ -220,12 +224,26 @@ def skirmish_mix(args: FigureArgs) -> None:
     for entry in MIX:
         for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
             cost = {"decisions": int(log[-1]["steps"]), "cpu_s": log[-1]["cpu_s"]}
-            for opponent in opponents_of(entry.place):
-                won = share_won(entry.place, str(run.folder / WEIGHTS), opponent)
+            held_out = args.assets / "weights" / f"{held_out_weights(entry)}.safetensors"
+            for opponent in (*opponents_of(entry.place), *([HELD_OUT_POLICY] if held_out.exists() else [])):
+                if opponent == HELD_OUT_POLICY:
+                    won = share_won(entry.place, str(run.folder / WEIGHTS), str(held_out), duel_of(entry.place))
+                else:
+                    won = share_won(entry.place, str(run.folder / WEIGHTS), opponent)
                 rows.append({"battle": entry.place, "seed": run.seed, **cost, "opponent": opponent, **won})
                 print(" ".join(str(value) for value in rows[-1].values()), flush=True)
         figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
     figures.write_rows(args.figures / "skirmish_mix_results.csv", rows)
+
+
+def held_out_weights(entry: Entry) -> str:
+    """Name of the weights of the held-out policy of an entry's battle."""
+    return f"{entry.weights}_held_out"
+
+
+def duel_of(battle: str) -> dict[str, Any]:
+    """Arguments of a battle of `MIX` in which blue can be a policy; red sees and does what it does in `BATTLES`."""
+    return {"env_id": "palaestra/SkirmishDuel-v0", "options": (f"map={DUEL_MAPS[battle]}", "blue_order=map")}
 
 
 def opponents_of(battle: str) -> tuple[str, ...]:
@@ -234,15 +252,18 @@ def opponents_of(battle: str) -> tuple[str, ...]:
     return ("mix", *game.scripts, "random")
 
 
-def share_won(battle: str, red: str, blue: str = RED_LEARNS["opponent"]) -> dict[str, float]:
+def share_won(
+    battle: str, red: str, blue: str = RED_LEARNS["opponent"], instead: Mapping[str, Any] | None = None
+) -> dict[str, float]:
     """Share of new matches of a battle that red wins, and its 95 % interval.
 
     Args:
         battle: See `BATTLES`.
         red: A script or the file of a policy.
-        blue: A script.
+        blue: A script, or with `duel_of` the file of a policy.
+        instead: Arguments of the battle in place of those in `BATTLES`.
     """
-    arguments = BATTLES[battle]
+    arguments = BATTLES[battle] if instead is None else instead
     table = evaluate(
         arguments["env_id"],
         red,

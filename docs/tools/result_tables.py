@@ -16,6 +16,12 @@ BADGES = {"shown": "🟢", "partly": "🟡", "not shown": "⚪", "refuted": "�
 FIGURES = Path("docs", "figures")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
+SEATED = {
+    "mix": "MAPPO, learnt beside the mixture",
+    "team": "MAPPO, learnt beside copies of itself",
+    "random": "random choices",
+}
+"""What players of one agent that are no scripts are called, by their name in the file of results."""
 SOLVED = 0.95
 """Share of won matches from which on a battle counts as solved."""
 LUCK = 0.02
@@ -123,6 +129,47 @@ def mix_table(root: Path) -> str:
     for opponent in dict.fromkeys(opponent for opponent, _ in found):
         cells = " | ".join(_spread(found[opponent, battle]) for battle in battles)
         lines += [f"| `{opponent}` | {cells} |"]
+    return "\n".join(lines)
+
+
+def mates_table(root: Path) -> str:
+    """Table of one agent beside other teammates: a row for each learner, for random choices and the best script."""
+    found = _grouped(_rows(root, "mates_results.csv"), "place", "learner")
+    if not found:
+        return "No results yet."
+    head = ("place", "its one agent", "beside the mixture", "beside held-out players", "beside copies")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for place in dict.fromkeys(place for place, _ in found):
+        seated = {learner: rows for (where, learner), rows in found.items() if where == place}
+        won = {name: _median(_beside(rows, "mix")) for name, rows in seated.items() if name not in SEATED}
+        best = max(won, key=lambda name: won[name])
+        for learner, title in {**SEATED, best: f"best script there, `{best}`"}.items():
+            cells = (_beside(seated.get(learner, []), column) for column in ("mix", "held_out", "copies"))
+            lines.append(f"| {place} | {title} | {' | '.join(_share(cell) for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _beside(rows: Sequence[dict[str, str]], column: str) -> list[dict[str, str]]:
+    """The rows of matches beside one kind of teammates."""
+    return [row for row in rows if row["beside"] == column]
+
+
+def _share(rows: Sequence[Mapping[str, str]]) -> str:
+    """Median share of won matches; of several seeds with the least and the most; nothing without rows."""
+    return "" if not rows else _spread(rows) if len(rows) > 1 else f"{float(rows[0]['won']):.2f}"
+
+
+def adversary_table(root: Path) -> str:
+    """Table of policies against an adversary: a row an adversary, a column for each share of its decisions."""
+    found = _grouped(_rows(root, "adversary_results.csv"), "place", "player", "policy")
+    if not found:
+        return "No results yet."
+    parts = [row["share"] for row in next(iter(found.values()))]
+    lines = [f"| place | script | adverse policy | {' | '.join(parts)} |", "|---" * (3 + len(parts)) + "|"]
+    for (place, player, policy), rows in found.items():
+        shares = ([float(row[name]) for name in ("won", "low", "high")] for row in rows)
+        cells = " | ".join(f"{won:.2f} ({low:.2f} to {high:.2f})" for won, low, high in shares)
+        lines.append(f"| {place} | `{player}` | {policy} | {cells} |")
     return "\n".join(lines)
 
 

@@ -253,6 +253,8 @@ def _tables(root: Path) -> dict[str, Callable[[], str]]:
         "methods at equal time": lambda: result_tables.methods_table(root, "time"),
         "methods at equal decisions": lambda: result_tables.methods_table(root, "decisions"),
         "mix": lambda: result_tables.mix_table(root),
+        "mates": lambda: result_tables.mates_table(root),
+        "adversary": lambda: result_tables.adversary_table(root),
         "more battles": lambda: result_tables.more_battles_table(root),
         "duel": lambda: result_tables.duel_table(root),
         "pursuit": lambda: result_tables.pursuit_table(root),

@@ -342,14 +342,31 @@ def _with_mates(
     team = next((team for team in game.teams if team not in opponents), None)
     if team is None:
         raise ValueError("mates= would play nobody: opponents= names every team, and no agent is left to learn")
+    if twice := [agent for slot in game.teams[team] if (agent := game.agents[slot]) in opponents]:
+        raise ValueError(
+            f"mates= and opponents= both say who plays {', '.join(twice)}: mates= leaves "
+            f"{game.agents[game.teams[team][0]]} to you and plays the rest of {team}; name each agent in opponents= "
+            "instead, or leave mates= out"
+        )
+    return {**opponents, **mates_of(id, game, team, mates, keywords)}
+
+
+def mates_of(id: str, game: Game, team: str, mates: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The players of all agents of a team but the first, by agent.
+
+    Args:
+        id: Registered id.
+        game: Its rules.
+        team: Name of the team.
+        mates: A player, or a list of players of which one is drawn for each match; it has all of these agents.
+        keywords: Of the game, by which the members of a list are made.
+
+    Raises:
+        ValueError: The team has one agent, or the list none; or no such player.
+    """
     first, *others = (game.agents[slot] for slot in game.teams[team])
     if not others:
         raise ValueError(f"{id}: {first} is all of {team} and has no teammates: leave mates= out")
-    if twice := [agent for agent in (first, *others) if agent in opponents]:
-        raise ValueError(
-            f"mates= and opponents= both say who plays {', '.join(twice)}: mates= leaves {first} to you and plays the "
-            f"rest of {team}; name each agent in opponents= instead, or leave mates= out"
-        )
     if isinstance(mates, list | tuple):
         if not mates:
             raise ValueError("mates= is a player, or a list of players of which one is drawn for each match: got none")
@@ -358,7 +375,7 @@ def _with_mates(
         mates = _loaded("palaestra.wrappers.pool:SelfPlayPool")(id, team, mates, **own)
     elif not isinstance(mates, str) or not isinstance(_resolved(game, team, mates), int):
         mates = _resolved(game, team, mates)  # once: one player has all of them
-    return {**opponents, **dict.fromkeys(others, mates)}
+    return dict.fromkeys(others, mates)
 
 
 def _resolved(game: Game, team: str, player: Any) -> Any:

@@ -216,3 +216,13 @@ def test_a_network_of_graphs_is_not_made_wider_than_its_weights(width: object, t
     save_policy(path, policy.arrays(), method="arac", env_id="palaestra/GraphPursuit-v0", args={}, **notes)
     with pytest.raises(FileError, match=r"wide.safetensors: the weights do not fit"):
         load_policy(path, game, "pursuer")
+
+
+def test_red_of_skirmish_plays_the_same_battle_where_both_sides_learn():
+    duel = "palaestra/SkirmishDuel-v0"
+    even, uneven = (registry.make_game(duel, map=name, blue_order="map")[0] for name in ("2s3z", "5m_vs_6m"))
+    for team in ("red", "blue"):
+        assert load_policy(WEIGHTS / "skirmish_2s3z.safetensors", even, team).memory_size == 0
+    assert load_policy(WEIGHTS / "skirmish_5m_vs_6m.safetensors", uneven, "red").memory_size == 0
+    with pytest.raises(FileError, match=r"the policy has no layers unit_blue\.layer_0\.weight"):
+        load_policy(WEIGHTS / "skirmish_5m_vs_6m.safetensors", uneven, "blue")

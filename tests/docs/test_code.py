@@ -37,6 +37,8 @@ SHORTER = {
     "learn(150_000)": "learn(2_048)",
     "curriculum.learn(1_000_000, ": "curriculum.learn(8_192, ",
     "model.learn(400_000)": "model.learn(6_400)",
+    "--total-steps 60000": "--total-steps 4096 --matches 2",
+    "--matches 512": "--matches 4",
     "model.learn(150_000)": "model.learn(4_096)",
     "train ppo --env-id TeamTag": "train ppo --total-steps 8192 --evaluations 2 --matches 2 --env-id TeamTag",
     "train ucav_pursuit": "train ucav_pursuit --matches 2 --total-steps 4096",

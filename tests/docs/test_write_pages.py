@@ -375,6 +375,32 @@ def test_methods_are_compared_at_equal_time_and_at_the_decisions_of_the_slowest(
     ]
 
 
+def test_one_agent_beside_others_has_a_row_for_each_learner_random_choices_and_the_best_script(tmp_path: Path):
+    assert tables.mates_table(tmp_path) == "No results yet."
+    rows = (
+        "place,learner,seed,beside,won\n 3m,mix,0,mix,0.5\n 3m,mix,1,mix,0.75\n 3m,mix,0,held_out,0.25\n "
+        "3m,random,,mix,0\n 3m,hold,,mix,0.25\n 3m,hold,,copies,1\n 3m,kite,,mix,0.5\n 3m,kite,,held_out,0.125"
+    )
+    write_results(tmp_path, mates_results=rows)
+    assert tables.mates_table(tmp_path).splitlines()[2:] == [
+        "| 3m | MAPPO, learnt beside the mixture | 0.62 (0.50 to 0.75) | 0.25 |  |",
+        "| 3m | MAPPO, learnt beside copies of itself |  |  |  |",
+        "| 3m | random choices | 0.00 |  |  |",
+        "| 3m | best script there, `kite` | 0.50 | 0.12 |  |",
+    ]
+
+
+def test_adversaries_have_a_column_for_each_share_of_their_decisions(tmp_path: Path):
+    assert tables.adversary_table(tmp_path) == "No results yet."
+    rows = "place,player,policy,share,won,low,high\n 3m,kite,itself,0,1,0.5,1\n 3m,kite,itself,0.5,0.25,0.125,0.5"
+    write_results(tmp_path, adversary_results=rows)
+    assert tables.adversary_table(tmp_path).splitlines() == [
+        "| place | script | adverse policy | 0 | 0.5 |",
+        "|---|---|---|---|---|",
+        "| 3m | `kite` | itself | 1.00 (0.50 to 1.00) | 0.25 (0.12 to 0.50) |",
+    ]
+
+
 def test_a_battle_that_some_methods_have_learnt_has_a_row_for_each_of_them(tmp_path: Path):
     assert tables.more_battles_table(tmp_path) == "None."
     write_results(tmp_path, skirmish_easy_results=BATTLE_RESULTS, skirmish_scripts=SCRIPTS)

@@ -11,9 +11,15 @@ from games.play import idle_actions
 from wrappers.test_pool import MELEE, Adder, constant, played
 
 import palaestra
+from palaestra import registry
+from palaestra.core.files import FileError
+from palaestra.core.run.opponents import resolve
 from palaestra.game import Game
+from palaestra.players.named_players import named_player
 from palaestra.replay import Recorder, verify
 from palaestra.wrappers import Adversary, SelfPlayPool
+from palaestra.wrappers.adversary import read_name
+from palaestra.wrappers.transcript import text_keywords
 
 pytestmark = pytest.mark.check
 
@@ -91,3 +97,20 @@ def test_a_pool_of_scripts_may_be_the_player():
 def test_what_cannot_be_one_is_refused(adversary: Adversary, error: str):
     with pytest.raises(ValueError, match=error):
         batch(PONG, adversary, 1, compiled=False)
+
+
+def test_a_text_names_an_adversary_of_the_default_opponent():
+    named = read_name("adversary:0.25:C:/learnt.zip")
+    assert (named.player, named.policy, named.share) == ("default", "C:/learnt.zip", 0.25)
+    game, _ = registry.make_game(PONG)
+    with pytest.raises(FileError, match=r"nowhere\.zip: there is no such file"):
+        resolve(game, "blue", "adversary:0.25:nowhere.zip")
+    text = "adversary:learnt"
+    assert named_player(text) == text, "no module of this name is looked for"
+    assert text_keywords("palaestra/SearchQA-2Hop-v1", {}, ["adversary:0.25:learnt.zip"]) == {}
+
+
+@pytest.mark.parametrize("text", ["adversary:2:a.zip", "adversary:a.zip", "adversary:0.5:", "adversary:nan:a.zip"])
+def test_a_text_of_another_form_is_refused_with_the_right_one(text: str):
+    with pytest.raises(ValueError, match=rf"'{text}': write \"adversary:SHARE:FILE\", a probability"):
+        read_name(text)

@@ -27,6 +27,10 @@ MOST = 4096
 """Combinations that an agent may have."""
 
 
+MATES = "mates"
+"""Keyword of `palaestra.make_batch` and `palaestra.evaluation.evaluate`, which the rules do not take."""
+
+
 class JointChoice:
     """All choices of an agent as one.
 
@@ -167,6 +171,7 @@ class Roster:
         choices: Number of its alternatives, or of its numbers, by role.
         actions: M, the largest of these of any role.
         noops: int64 [A]: choice of an agent that does not act; 0 where it would give numbers.
+        decides: bool [A]: agents that the learner plays; others have players of their own, see `leave_to_others`.
     """
 
     TAKES_RECORDS: ClassVar[bool] = False
@@ -214,7 +219,7 @@ class Roster:
         self.slots = np.array(sorted(learning))
         self.team_of = np.asarray(game.team_index, np.int64)[self.slots]
         self.actions = max(self.choices.values())
-        self.noops = np.array(noops)
+        self.noops, self.decides = np.array(noops), np.ones(count, np.bool_)
         self._index = as_slice(self.slots.tolist())
 
     @staticmethod
@@ -233,6 +238,17 @@ class Roster:
         """
         if self.game.team_observation or self.game.lane_observation:
             raise ValueError(f"{self.game.name} shows things to a whole team or match: not supported by these methods")
+
+    def leave_to_others(self, sim: Simulation) -> None:
+        """Asks agents that a simulation gives to players for nothing: the learner sees them, and decides for the rest.
+
+        Raises:
+            ValueError: No agent is left.
+        """
+        is_open = np.isin(self.slots, [slot for team in self.game.teams for slot in sim.open_slots(team)])
+        if not is_open.any():
+            raise ValueError(f"{self.game.name}: all agents of the team have players, and none is left to learn")
+        self.decides = is_open
 
     @property
     def agents(self) -> int:
@@ -254,8 +270,8 @@ class Roster:
         return sim.alive[:, self._index]
 
     def read_asked(self, sim: Simulation) -> np.ndarray:
-        """Bool ``[N, A]``: agents in the match that act now."""
-        return (sim.alive & sim.acting)[:, self._index]
+        """Bool ``[N, A]``: agents in the match that act now by the learner's decision."""
+        return (sim.alive & sim.acting)[:, self._index] & self.decides
 
     def read_rewards(self, sim: Simulation) -> np.ndarray:
         """Rewards float32 ``[N, T]`` of all teams."""
@@ -370,6 +386,12 @@ def make_lanes(
         opponents: Players of the teams that do not learn.
     """
     return registry.make_batch(id, lanes, autoreset_mode="next_step", opponents=opponents, **keywords(options))
+
+
+def make_rules(id: str, options: tuple[str, ...]) -> Game:
+    """The rules of an id by texts as of `keywords`; ``mates=``, which is for what plays them, is left out."""
+    given = {name: value for name, value in keywords(options).items() if name != MATES}
+    return registry.make_game(id, **given)[0]
 
 
 def keywords(options: tuple[str, ...]) -> dict[str, Any]:

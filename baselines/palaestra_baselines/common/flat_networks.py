@@ -410,7 +410,8 @@ class UtilityPlayer(GreedyPlayer):
         roster = Roster(game, [team], numbers=True)
         super().__init__(roster)
         self.layers: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for name, group in roster.groups.items():
+        for group_name, group in roster.groups.items():
+            name = name_of_group(group_name, arrays, roster, team)
             layers = [(weight.T, bias) for weight, bias in arrays_to_layers(arrays, f"{name}.")]
             role, places = group.role.name, group.places
             sizes = (layers[0][0].shape[0], layers[-1][0].shape[1])
@@ -444,6 +445,19 @@ class UtilityPlayer(GreedyPlayer):
             values = self.values(name, observations[name] if isinstance(observations, dict) else observations)
             chosen[name] = self.best(name, values, legal)
         return next(iter(chosen.values())) if len(chosen) == 1 else chosen
+
+
+def name_of_group(name: str, arrays: Mapping[str, np.ndarray], roster: Roster, team: str) -> str:
+    """The group of a policy's weights that plays a group of a game, as a rule that of the same name.
+
+    Roles may have other names where the same rules are another environment: red of Skirmish is a ``unit`` of
+    SkirmishDuel. So the only group of a policy plays the only one of a game if it learnt the same team, or if the
+    teams are alike.
+    """
+    there = list(dict.fromkeys(key.partition(".")[0] for key in arrays))
+    if name in there or len(there) != 1 or len(roster.groups) != 1:
+        return name
+    return there[0] if roster.alike or there[0].endswith(f"_{team}") else name
 
 
 def load_player(path: Path, game: Game, team: str) -> UtilityPlayer:

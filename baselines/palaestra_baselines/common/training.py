@@ -20,7 +20,15 @@ from palaestra import registry
 from palaestra.core.run.opponents import Opponent, OpponentSpec
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
 from palaestra.game import Game
-from palaestra_baselines.common.agents import Roster, keywords, make_lanes, one_team_roster, two_team_roster
+from palaestra_baselines.common.agents import (
+    MATES,
+    Roster,
+    keywords,
+    make_lanes,
+    make_rules,
+    one_team_roster,
+    two_team_roster,
+)
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.rollout import Batch, Collector, Replay, Sequences, epsilon_greedy
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
@@ -68,7 +76,7 @@ class LaneArgs(RunArgs):
         of_class: Any = type(self)
         if self.env_id not in registry.ROWS or not of_class.opponent:
             return
-        game, _ = registry.make_game(self.env_id, **keywords(self.options))
+        game = make_rules(self.env_id, self.options)
         if self.team == of_class.team and self.team not in game.teams and (self.team or len(game.teams) == 1):
             self.team = next(iter(game.teams))
         if self.opponent == of_class.opponent and len(game.teams) == 1:
@@ -174,6 +182,8 @@ class LaneTraining:
     """Where decisions are kept."""
     KEEPS_REPLAY: ClassVar[bool] = False
     """Whether a checkpoint holds the replay."""
+    LEARNS_BESIDE_OTHERS: ClassVar[bool] = False
+    """Whether the method learns one agent beside teammates that others play, ``--options mates=...``."""
     LEARNS_NUMBERS: ClassVar[bool] = False
     """Whether the method learns real numbers, too; the others refuse them."""
 
@@ -192,11 +202,14 @@ class LaneTraining:
         torch.set_num_threads(1)
         torch.manual_seed(args.seed)
         self.args, self.folder = args, folder
+        self._check_mates()
         sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
         options = {"numbers": True} if self.LEARNS_NUMBERS else {}
         self.roster = (
             one_team_roster(self.ROSTER, sim.game, args.team, **options) if args.team else two_team_roster(sim.game)
         )
+        if args.team:
+            self.roster.leave_to_others(sim)
         self.replay = self.REPLAY(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.rng = np.random.default_rng([args.seed, 2])
@@ -206,6 +219,26 @@ class LaneTraining:
         self.figures: dict[str, float] = {}
         self._began_s = time.process_time()
         self._learnt: dict[str, Any] = {}
+
+    def _check_mates(self) -> None:
+        """Refuses teammates that others play where the method cannot learn beside them.
+
+        Raises:
+            ValueError: Says what to do.
+        """
+        args = self.args
+        if MATES not in keywords(args.options):
+            return
+        if not self.LEARNS_BESIDE_OTHERS:
+            raise ValueError(
+                f"{self.folder.method} learns whole teams: leave --options mates= out, or learn one agent by mappo"
+            )
+        first = next(iter(make_rules(args.env_id, args.options).teams))
+        if args.team != first:
+            raise ValueError(
+                f"--options mates= gives teammates to the first agent of the first team: say --team {first}, got "
+                f"{args.team!r}"
+            )
 
     def resume(self, **learnt: Any) -> None:
         """Registers the learnt modules, and restores them from the checkpoint if the run goes on.
@@ -412,7 +445,7 @@ def opponents_of(args: LaneArgs) -> dict[str, str]:
     Raises:
         ValueError: None of the teams has this name, nobody plays the other, or somebody is to play where there is none.
     """
-    game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    game = make_rules(args.env_id, args.options)
     if list(game.teams) == [args.team] and not args.opponent:
         return {}
     if args.team not in game.teams or len(game.teams) != 2:
@@ -431,7 +464,7 @@ def learning_command(
     """The command of a method, see `palaestra_baselines.common.run_folder.run_command`."""
     args, report = run_command(kind, method, about, argv, train)
     print(report)
-    game, _ = registry.make_game(args.env_id, **keywords(args.options))
+    game = make_rules(args.env_id, args.options)
     is_second, opponent = args.team == list(game.teams)[-1], args.opponent or "random"
     if len(game.teams) == 1:
         is_second, opponent = False, None

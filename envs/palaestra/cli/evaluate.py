@@ -1,10 +1,13 @@
 """Plays matches between two players from both sides, or a tournament of several with Elo ratings.
 
 A player is a script's name, "random", "mix", "held_out", the file of a policy (.safetensors, .zip of Stable-Baselines3,
-.onnx), module:function, a callable on batched observations or what as_opponent made, or "openai:URL#MODEL", a language
-model behind a chat endpoint: see palaestra.players.chat_player. What it replied is kept in runs/chat, and the same
-command goes on from there. The sides are swapped where the game declares its teams symmetric; intervals count the two
-matches of a seed as one trial.
+.onnx), module:function, a callable on batched observations or what as_opponent made, "adversary:SHARE:FILE", which
+plays as the default opponent and in a share of its decisions as the policy of the file, or "openai:URL#MODEL", a
+language model behind a chat endpoint: see palaestra.players.chat_player. What it replied is kept in runs/chat, and the
+same command goes on from there. The sides are swapped where the game declares its teams symmetric; intervals count the
+two matches of a seed as one trial.
+
+--set mates=PLAYER gives player A the first agent of its team alone, and all others to that player.
 
 --ray plays on a Ray cluster, with the same table. Its machines must be able to import the modules of module:function
 and module:id. What is interrupted leaves its finished matches in runs/scale: the same command goes on from there.

@@ -24,6 +24,7 @@ from palaestra.evaluation.matches import (
     MatchTable,
     Progress,
     Tournament,
+    names_of,
     play_pair,
     play_tournament,
     without_shaping,
@@ -44,6 +45,7 @@ def evaluate(
     progress: Progress | None = None,
     html: str | Path | None = None,
     pages: int | None = None,
+    mates: OpponentSpec | Sequence[OpponentSpec] = None,
     **keywords: Any,
 ) -> MatchTable:
     """Plays exactly ``matches`` matches of a against b (of a alone where the game has one team).
@@ -62,13 +64,15 @@ def evaluate(
         progress: Called with the numbers of finished and of all matches; for ``html``, then with those of pages.
         html: Folder for a page of each match and ``index.html``; the matches are played again for them.
         pages: How many of the first matches get a page; None for all. The index lists all.
+        mates: Teammates of a, which then plays the first agent of its team alone: a player, or a list of players of
+            which one is drawn for each match. None lets a play its whole team.
         **keywords: As for `palaestra.make_batch`: ``workers``, ``threads``, the game's own. Weights of rewards that
             only help learning (`palaestra.game.Parameter.shaping`) are 0 unless they are given, and the form is
             ``"text"`` where there is one and a player reads nothing else.
 
     Raises:
         KeyError: No such id.
-        ValueError: No such player, a number out of range, or sides that cannot be swapped.
+        ValueError: No such player, a number out of range, sides that cannot be swapped, or mates of a team of one.
     """
     _refuse(keywords)
     if pages is not None and (html is None or pages < 1):
@@ -76,6 +80,9 @@ def evaluate(
     keywords = text_keywords(id, keywords, (a, b))
     if html is not None:
         import_pillow()  # before anything is played
+    names = names_of(names, a, b)
+    if mates is not None:
+        names = f"{names[0]} beside {_names_of_all(mates)}", names[1]
     rules = {name: value for name, value in keywords.items() if name not in ("workers", "threads")}
     game, _ = registry.make_game(id, **rules)
     keywords = without_shaping(game, keywords)
@@ -91,11 +98,12 @@ def evaluate(
         num_envs=num_envs,
         names=names,
         progress=progress,
+        mates_of=None if mates is None else lambda team: registry.mates_of(id, game, team, mates, rules),
     )
     if html is not None:
         from palaestra.evaluation.match_pages import write_pages
 
-        write_pages(html, table, (a, b), keywords, progress, pages)
+        write_pages(html, table, (a, b), {**keywords, "mates": mates}, progress, pages)
     return table
 
 
@@ -121,6 +129,8 @@ def tournament(
     Raises:
         ValueError: Fewer than two players, two of the same name, or an anchor that is none of them.
     """
+    if "mates" in keywords:
+        raise TypeError("mates= makes no sense here: one of two players has teammates in evaluate(id, a, b, mates=...)")
     players = named_players(players)
     keywords = text_keywords(id, keywords, [*players.values()])
     return play_tournament(
@@ -148,7 +158,12 @@ def named_players(players: Mapping[str, OpponentSpec] | Sequence[OpponentSpec]) 
     return named
 
 
+def _names_of_all(players: Any) -> str:
+    """What to call a player, or those of a list."""
+    return " or ".join(map(player_name, players)) if isinstance(players, list | tuple) else player_name(players)
+
+
 def _refuse(keywords: Mapping[str, Any]) -> None:
-    for name in ("autoreset_mode", "opponents", "opponent", "mates", "control"):
+    for name in ("autoreset_mode", "opponents", "opponent", "control"):
         if name in keywords:
             raise TypeError(f"{name}= makes no sense here: the players are a and b")

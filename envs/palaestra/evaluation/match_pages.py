@@ -51,7 +51,7 @@ def write_pages(
     pages = table.matches if pages is None else min(pages, table.matches)
     written = 0
     for side in (0, 1):
-        given = dict(zip(table.game.teams, players if side == 0 else players[::-1], strict=False))
+        given = dict(zip(list(table.game.teams)[:: 1 if side == 0 else -1], players, strict=False))  # a first
         rows = np.flatnonzero(table.results["side"][:pages] == side)
         for start in range(0, len(rows), AT_ONCE):
             some = rows[start : start + AT_ONCE]

@@ -31,6 +31,8 @@ SUCCESS_ENDS = ("solved", "done")
 """Names of ends of a match in which a task is done."""
 Make = Callable[[int], Simulation]
 Progress = Callable[[int, int], Any]
+MatesOf = Callable[[str], Mapping[str, OpponentSpec]]
+"""``mates_of(team)`` -> players of agents of that team, by agent, beside whom the first player plays the others."""
 
 MATCH = np.dtype(
     [
@@ -310,6 +312,7 @@ def play_pair(
     num_envs: int = 64,
     names: tuple[str, str | None] | None = None,
     progress: Progress | None = None,
+    mates_of: MatesOf | None = None,
 ) -> MatchTable:
     """Plays matches between two players, or of one player in a game with one team.
 
@@ -326,6 +329,7 @@ def play_pair(
         num_envs: Matches at the same time.
         names: What the players are called; their own names if None.
         progress: Called with the numbers of finished and of all matches.
+        mates_of: Teammates of a, see `MatesOf`; None lets a play its whole team.
 
     Raises:
         ValueError: A number out of range, a player too many or too few, or ``swap`` where the teams are not alike.
@@ -341,7 +345,7 @@ def play_pair(
         done = sum(len(half) for half in halves)
         sim = make(min(num_envs, count))
         try:
-            set_players(sim, side, a, b)
+            set_players(sim, side, a, b, mates_of)
             seeds = match_seeds(seed, range(count))
             halves.append(play_seeds(sim, seeds, side, lambda n, done=done: progress and progress(done + n, matches)))
         finally:
@@ -369,10 +373,13 @@ def match_seeds(seed: int, numbers: range) -> np.ndarray:
     return np.uint64(seed << 32) + np.arange(numbers.start, numbers.stop, dtype=np.uint64)
 
 
-def set_players(sim: Simulation, side: int, a: OpponentSpec, b: OpponentSpec) -> None:
-    """Gives the teams their players: a plays team number ``side``."""
-    for team, player in zip(sim.game.teams, (a, b) if side == 0 else (b, a), strict=False):
+def set_players(sim: Simulation, side: int, a: OpponentSpec, b: OpponentSpec, mates_of: MatesOf | None = None) -> None:
+    """Gives the teams their players: a plays team number ``side``, or its first agent where it has teammates."""
+    teams = list(sim.game.teams)
+    for team, player in zip(teams, (a, b) if side == 0 else (b, a), strict=False):
         sim.set_opponent(team, player)
+    for agent, player in mates_of(teams[side]).items() if mates_of is not None else ():
+        sim.set_opponent(agent, player)
 
 
 def names_of(names: tuple[str, str | None] | None, a: OpponentSpec, b: OpponentSpec) -> tuple[str, str | None]:

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from palaestra.console import near
+from palaestra.core.run.opponents import PREFIXES
 
 
 def named_player(text: str | None) -> Any:
@@ -16,7 +17,7 @@ def named_player(text: str | None) -> Any:
         ImportError: The module needs another one, which is not installed.
     """
     module, colon, name = (text or "").partition(":")
-    if not colon or not module.replace(".", "_").isidentifier() or not name.isidentifier():
+    if f"{module}:" in PREFIXES or not colon or not module.replace(".", "_").isidentifier() or not name.isidentifier():
         return text
     try:
         found = importlib.import_module(module)

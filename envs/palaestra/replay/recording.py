@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -18,7 +18,7 @@ from palaestra.core.run.opponents import OpponentSpec
 from palaestra.core.run.recorder_protocol import Call
 from palaestra.core.run.simulation import Simulation
 from palaestra.core.run.snapshot import Snapshot
-from palaestra.registry import held_keywords, make_game
+from palaestra.registry import held_keywords, make_game, mates_of
 from palaestra.replay.changes import (
     Change,
     change,
@@ -231,6 +231,7 @@ def record(
     seed: int = 0,
     num_envs: int = 1,
     check_every: int = 1,
+    mates: OpponentSpec | Sequence[OpponentSpec] = None,
     **keywords: Any,
 ) -> Replay:
     """Plays one match in each lane and records it, with what Python players compute (``keep_outputs`` of `Recorder`).
@@ -242,16 +243,23 @@ def record(
         seed: Lane i plays under ``seed + i``.
         num_envs: Matches side by side.
         check_every: See `Recorder`.
+        mates: Players of all agents but the first of the first team in ``players``, as for `palaestra.make_batch`.
         **keywords: As for `palaestra.make_batch`.
 
     Raises:
-        ValueError: No such team or player; names the choices.
+        ValueError: No such team or player; names the choices. Mates of nobody, or of a team of one.
     """
     keywords = text_keywords(id, keywords, (players or {}).values())
     sim = make_batch(id, num_envs, **{**keywords, "autoreset_mode": "off"})
     try:
         for team, player in {**dict.fromkeys(sim.game.teams, sim.game.default_opponent), **(players or {})}.items():
             sim.set_opponent(team, player)
+        if mates is not None:
+            learner = next(iter(players or ()), None)
+            if learner not in sim.game.teams:
+                raise ValueError("mates= are those of the first team in players=: name it, and who plays it")
+            for agent, player in mates_of(id, sim.game, learner, mates, keywords).items():
+                sim.set_opponent(agent, player)
         with Recorder(sim, check_every=check_every, keep_outputs=True) as recorder:
             sim.reset(seed=seed)
             while (sim.states["pending"] == RUNNING).any():

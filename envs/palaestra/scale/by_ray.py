@@ -170,7 +170,9 @@ def _play(
         raise ValueError(f"num_envs and actors must be at least 1, got {num_envs} and {actors}")
     games, pieces = [], []
     for number, match in enumerate(given):
-        for name in ("autoreset_mode", "opponents", "opponent", "mates", "control", "workers", "threads"):
+        if "mates" in match.keywords:
+            raise TypeError("mates= are played by one machine alone: leave the cluster out")
+        for name in ("autoreset_mode", "opponents", "opponent", "control", "workers", "threads"):
             if name in match.keywords:
                 raise TypeError(f"{name}= makes no sense here: the players are a and b, the processes are actors=")
         game, _ = registry.make_game(match.id, **match.keywords)

@@ -15,10 +15,19 @@ import numpy as np
 from palaestra.core.compile.batch_loop import CALLER
 from palaestra.core.contract.action_shapes import actions_by_role
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.core.run.opponents import MIXTURES, Opponent, OpponentSpec, player_name, resolve, split_strength
+from palaestra.core.run.opponents import (
+    DEFAULT,
+    MIXTURES,
+    Opponent,
+    OpponentSpec,
+    player_name,
+    resolve,
+    split_strength,
+)
 from palaestra.game import Game
 from palaestra.wrappers.pool import put_rows, room_for, rows_of
 
+PREFIX = "adversary:"
 SALT = np.uint64(0x6164_7665_7273_6172)
 DECISIONS, OWN = range(2)
 """Cells of the memory: decisions in the lane so far, then the numbers of the player and of the policy."""
@@ -66,6 +75,25 @@ class Adversary:
                 f"{self.player!r} and {self.policy!r}"
             )
         return AdversaryPlayer(game, team, player, strength, policy, self.share)
+
+
+def read_name(text: str) -> Adversary:
+    """The adversary of ``adversary:SHARE:FILE``: the game's default opponent, and a share of its decisions by a policy.
+
+    Raises:
+        ValueError: Not of that form, or the share is no probability; says what to write.
+    """
+    digits, _, policy = text.removeprefix(PREFIX).partition(":")
+    try:
+        share = float(digits)
+    except ValueError:
+        share = -1.0
+    if not policy or not 0.0 <= share <= 1.0:
+        raise ValueError(
+            f'{text!r}: write "adversary:SHARE:FILE", a probability in [0, 1] and the file of the policy that plays '
+            'this share of the decisions, as in "adversary:0.2:blue.safetensors"; the default opponent plays the others'
+        )
+    return Adversary(DEFAULT, policy, share)
 
 
 class AdversaryPlayer:

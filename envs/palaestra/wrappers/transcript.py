@@ -21,7 +21,7 @@ from gymnasium.utils import RecordConstructorArgs
 from palaestra import registry
 from palaestra.core.contract import factories
 from palaestra.core.contract.options import options_of
-from palaestra.core.run.opponents import PREFIXES
+from palaestra.core.run.opponents import CHAT
 from palaestra.game import TextSpace
 
 ROLES = ("system", "user", "assistant")
@@ -153,11 +153,11 @@ def has_text_form(id: str) -> bool:
 def text_keywords(id: str, keywords: Mapping[str, Any], players: Iterable[Any]) -> dict[str, Any]:
     """Keywords of an id, with ``form="text"`` where the id has this form and a player reads and writes nothing else.
 
-    That is a text which begins as one of `palaestra.core.run.opponents.PREFIXES`, or an object whose ``reads_text`` is
+    That is a text which begins with `palaestra.core.run.opponents.CHAT`, or an object whose ``reads_text`` is
     true.
     """
     for player in players:
-        is_named = isinstance(player, str) and player.startswith(tuple(PREFIXES))
+        is_named = isinstance(player, str) and player.startswith(CHAT)
         if (is_named or getattr(player, "reads_text", False)) and has_text_form(id):
             return {"form": "text", **keywords}
     return dict(keywords)

@@ -106,8 +106,9 @@ READERS = {
 }
 """Functions that make a `ForTeam` of a policy's file, by its suffix; ``.safetensors`` goes by the method inside,
 ``.json`` is what `palaestra.wrappers.SelfPlayPool.save` has written."""
-PREFIXES = {"openai:": "palaestra.players.chat_player:read_name"}
-"""Functions that make a `ForTeam` of a text, by how it begins."""
+CHAT = "openai:"
+PREFIXES = {CHAT: "palaestra.players.chat_player:read_name", "adversary:": "palaestra.wrappers.adversary:read_name"}
+"""Functions that make a `ForTeam` of a text, by how it begins; who is named by `CHAT` reads and writes text."""
 SUFFIXES = (".safetensors", *READERS)
 MIXTURES = {"mix": MIX, "held_out": HELD_OUT}
 """Players that draw a script for each match."""
@@ -200,7 +201,7 @@ def resolve(game: Game, team: str, spec: OpponentSpec) -> int | Opponent:
         hint = f", did you mean {near[0]!r}?" if near else ""
         raise ValueError(
             f"opponent {str(spec)!r} is neither a script of {game.name} ({', '.join(names)}), "
-            f'the file of a policy ({", ".join(SUFFIXES)}) nor "openai:URL#MODEL"{hint}'
+            f'the file of a policy ({", ".join(SUFFIXES)}), nor "adversary:SHARE:FILE" or "openai:URL#MODEL"{hint}'
         )
     return spec.for_team(game, team) if isinstance(spec, ForTeam) else opponent_of(spec)
 

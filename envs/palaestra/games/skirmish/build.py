@@ -42,6 +42,7 @@ class Variant:
     Attributes:
         reward_kind: ``"smac"`` or ``"sparse"``.
         both_learn: Blue sees what red sees, mirrored, has the same orders, and is paid the opposite.
+        map_order: With ``both_learn``: blue's units stay in the map's order, as where blue does not learn.
         red_orders: Further orders of red, see `palaestra.games.skirmish.orders`.
         abilities: 0 none, 1 always, 2 gained and lost.
         changes: Units that change sides; each side has as many free slots for them.
@@ -53,6 +54,7 @@ class Variant:
 
     reward_kind: str = SMAC
     both_learn: bool = False
+    map_order: bool = False
     red_orders: tuple[int, ...] = ()
     abilities: int = 0
     changes: int = 0
@@ -98,12 +100,12 @@ def world_of(battles: Sequence[BattleMap], variant: Variant) -> World:
 def _openings(b: BattleMap, name: str, units: np.ndarray, variant: Variant) -> np.ndarray:
     """The records of one side; red in SMAC's order: by kind, x and y.
 
-    Blue's are in the map's order; where both sides have the same units, or both learn, each is in the place of its
-    mirror image. With SMAC's rules they are as SMAC has them.
+    Blue's are in the map's order; where both sides have the same units, or both learn and nothing else is asked, each
+    is in the place of its mirror image. With SMAC's rules they are as SMAC has them.
     """
     side: Side = getattr(b, name)
     is_even = sorted(b.red.units) == sorted(b.blue.units) and not variant.smac_rules
-    is_mirrored = name == "blue" and (variant.both_learn or is_even)
+    is_mirrored = name == "blue" and (is_even or (variant.both_learn and not variant.map_order))
     if is_mirrored:
         side = in_order_of(b.red.units, side)
     turn = (1, 1) if name == "red" else mirror_of(b) or (-1, 1)

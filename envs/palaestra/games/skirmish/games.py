@@ -377,7 +377,18 @@ def turncoats(options: Any) -> Game:
     return make_game([load(options.map)], Variant(options.reward, changes=options.changes))
 
 
-@with_options(MAP, REWARD, RULESET)
+@with_options(
+    MAP,
+    REWARD,
+    RULESET,
+    Option(
+        "blue_order",
+        "mirror",
+        "order of blue's units where the sides differ: that of red's mirror images, or the map's as in Skirmish and "
+        "SkirmishWaves, so that policies of red which learnt there play as they do there",
+        words=("mirror", "map"),
+    ),
+)
 def duel(options: Any) -> Game:
     """SkirmishDuel: both sides learn, zero-sum.
 
@@ -413,7 +424,7 @@ def duel(options: Any) -> Game:
             "x and y of all points and of the terrain"
         )
     more: dict[str, Any] = dict(symmetric_teams=True, mirror=Mirror(ground)) if is_mirrored(ground) else {}
-    variant = Variant(options.reward, both_learn=True)
+    variant = Variant(options.reward, both_learn=True, map_order=options.blue_order == "map")
     return make_game([ground], variant, zero_sum=True, default_opponent="focus_fire", **more)
 
 
