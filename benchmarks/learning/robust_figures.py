@@ -69,10 +69,10 @@ SEATS: dict[str, Seat] = {
         )
         for name in ("3m", "2s3z")
     },
-    "GraphPursuit-Torus8": Seat(
-        {"env_id": "palaestra/GraphPursuit-Torus8-v0", "team": "pursuer", "opponent": "flee"},
-        ["stay", "random", "greedy"],
-        ["shortest_path"],
+    "GraphPursuit-Grid10": Seat(
+        {"env_id": "palaestra/GraphPursuit-Grid10-v0", "team": "pursuer", "opponent": "optimal"},
+        ["shortest_path", "greedy"],
+        ["optimal"],
     ),
 }
 """Places where the first agent decides matches: random play there wins less than the best script does."""
