@@ -21,10 +21,10 @@ import torch
 from learning import drawing
 from learning.figures import FigureArgs, write_rows
 from learning.text_figures import CONTROL, QUESTIONS, SEEDS, EntropyRun, claim, read_curves, score, train_curves
+from palaestra.core.contract.turn_tokens import END, GOOD
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.losses import entropy, loss_mask
-from palaestra_baselines.common.lm.name_tokens import END, GOOD
 from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, make_batch, measure_all, play
 
 TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
@@ -157,14 +157,14 @@ def train(log: Path, place: str, name: str, seed: int) -> None:
             rollouts = run.steps
             run.iterate()
             done += run.steps > rollouts  # SFT before GRPO comes before its first rollout
-            norms.append(run.seen.get("gradient_norm", np.nan))
+            norms.append(run.losses.get("gradient_norm", np.nan))
         row = {"iteration": iteration, "cpu_s": run.cpu_s, **measure(run.model, *questions)}
         row |= {"temperature_0.5": np.nan, "greedy": np.nan, "long": np.nan}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)
             if setting.env_id == ARITH:
                 row["long"] = measure(run.model, *make_batch(ARITH, QUESTIONS, split="long"))["sampled"]
-        mass = run.seen.get("support_mass", np.nan) if iteration else np.nan
+        mass = run.losses.get("support_mass", np.nan) if iteration else np.nan
         rows.append({**row, "support_mass": mass, "gradient_norm": np.mean(norms) if norms else np.nan})
     log.parent.mkdir(parents=True, exist_ok=True)
     write_rows(log, rows)

@@ -27,7 +27,7 @@ from learning import drawing
 from learning.figures import FigureArgs, bootstrap_interval, verdicts, write_rows
 from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.base import RECIPES, Recipe, load_base, train_base
+from palaestra_baselines.common.lm.base import RECIPES, Recipe, train_base
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     EVALUATION_SEED,
@@ -38,6 +38,7 @@ from palaestra_baselines.common.lm.rollouts import (
     measure_exact_match,
     play,
 )
+from palaestra_baselines.common.lm.tiny_model import load_base
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
@@ -172,7 +173,7 @@ def train(log: Path, place: str, name: str, seed: int, base: str = "") -> None:
             row |= measure_all(run.model, *questions)
         else:
             row["sampled"] = measure_exact_match(run.model, *questions, temperature=1.0)
-        rows.append({**row, "critic_accuracy": run.seen.get("critic_accuracy", np.nan) if iteration else np.nan})
+        rows.append({**row, "critic_accuracy": run.losses.get("critic_accuracy", np.nan) if iteration else np.nan})
     log.parent.mkdir(parents=True, exist_ok=True)
     write_rows(log, rows)
 
