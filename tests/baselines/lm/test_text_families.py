@@ -79,7 +79,8 @@ def test_orders_are_read_in_the_position_of_their_lane(monkeypatch: pytest.Monke
     chat_model.pretend(monkeypatch, chat_template=None)
     sim, tokens = lanes_of_text(8)
     sim.reset(seed=np.arange(8, dtype=np.uint64))
-    memory, codec = tokens.new_memory(8), tokens.io.codec
+    memory = tokens.new_memory(8)
+    codec: Any = tokens.io.codec
     for decision in range(2):  # in the second one positions differ
         views = [tokens.io.agent_view(lane) for lane in range(8)]
         texts = [min(codec.order_texts(view)[0][1 + lane :][:1], default="") for lane, view in enumerate(views)]

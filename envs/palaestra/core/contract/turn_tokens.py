@@ -29,7 +29,6 @@ class TurnTokens(Protocol):
 
     Attributes:
         vocabulary: Number of tokens.
-        special: Tokens that are no words of the game.
         turns: Most turns of a match.
         question_size: Tokens of a question, paddings counted.
         turn_size: Most tokens of a turn.
@@ -37,11 +36,15 @@ class TurnTokens(Protocol):
     """
 
     vocabulary: int
-    special: Sequence[int]
     turns: int
     question_size: int
     turn_size: int
     found_size: int
+
+    @property
+    def special(self) -> Sequence[int]:
+        """Tokens that are no words of the game; a plain attribute will do."""
+        ...
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """The memory of matches of which nothing was read, int64 ``[N, M]``."""
