@@ -233,7 +233,6 @@ class Run(FolderTraining):
         model: The policy.
         speaker: What plays the rollouts: the policy, or the policy sampled otherwise.
         seeds: uint64 ``[N]``, of the last rollout; the matches of a group have the same one.
-        steps: Turns played so far.
         updates: Rollouts so far.
     """
 
@@ -263,7 +262,7 @@ class Run(FolderTraining):
         self.speaker: Any = self.model
         self.reference = copy.deepcopy(self.model).requires_grad_(False) if args.kl else None
         self.optimizer: torch.optim.Optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
-        self.seeds, self.steps = np.empty(0, np.uint64), 0
+        self.seeds = np.empty(0, np.uint64)
         self.generator = torch.Generator().manual_seed(args.seed)
 
     def _text_batch(self, lanes: int) -> tuple[Simulation, Any]:

@@ -157,7 +157,6 @@ class FolderTraining:
         args: Arguments of the run.
         folder: Its files.
         rng: Generator of its draws.
-        steps: Decisions so far.
         updates: Gradient steps so far, or what `COUNT` counts.
         losses: Further columns of the curve, about what was learnt last.
         figures: Of the last evaluation.
@@ -170,17 +169,25 @@ class FolderTraining:
     """Whether a run that has ended can go on with more steps; else its last checkpoint holds the curve alone."""
     IS_ONE_FILE: bool = True
     """Whether the policy file is all of the policy."""
-    steps: int
 
     def __init__(self, args: Any, folder: Any, rng: np.random.Generator, losses: Iterable[str]) -> None:
         """Starts the clock; ``losses`` are the names of the columns."""
         torch.set_num_threads(1)
         self.args, self.folder, self.rng = args, folder, rng
-        self.updates, self.cpu_s = 0, 0.0
-        self.losses = dict.fromkeys(losses, 0.0)
+        self.updates, self._steps, self.cpu_s = 0, 0, 0.0
+        self.losses: dict[str, float] = dict.fromkeys(losses, 0.0)
         self.figures: dict[str, float] = {}
         self._began_s = time.process_time()
         self._learnt: dict[str, Any] = {}
+
+    @property
+    def steps(self) -> int:
+        """Decisions so far."""
+        return self._steps
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        self._steps = steps
 
     def measure(self, policy: Any) -> dict[str, float]:
         """Columns of the curve about the current weights."""
@@ -295,7 +302,7 @@ class LaneTraining(FolderTraining):
         self.evaluation = evaluation or self._evaluate_by_script
 
     @property
-    def steps(self) -> int:  # type: ignore[override]
+    def steps(self) -> int:
         """Decisions that the collector has played."""
         return self.collector.steps
 

@@ -39,7 +39,15 @@ Prefix = Callable[[Simulation], torch.Tensor]
 """Gives int64 ``[N, P]`` for lanes that have just started, as `palaestra_baselines.common.lm.privileged` does."""
 
 
-class Tokens(Protocol):
+class Turns(Protocol):
+    """What says where turns end."""
+
+    def is_complete(self, turn: Sequence[int]) -> bool:
+        """Whether a turn has ended."""
+        ...
+
+
+class Tokens(Turns, Protocol):
     """What both kinds of tokens have: `TurnTokens`, and `palaestra_baselines.common.lm.hf_model.TextTokens`.
 
     Attributes:
@@ -47,10 +55,6 @@ class Tokens(Protocol):
     """
 
     turns: int
-
-    def is_complete(self, turn: Sequence[int]) -> bool:
-        """Whether a turn has ended."""
-        ...
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """See `TurnTokens`."""
@@ -287,7 +291,7 @@ def converse(
 def converse_at_own_pace(
     model: Speaker,
     prompts: torch.Tensor,
-    tokens: Tokens,
+    tokens: Turns,
     turns: int,
     step: Step,
     generator: torch.Generator,
@@ -476,6 +480,6 @@ class Columns:
     def rollout(self, sim: Simulation, returns: np.ndarray, turns: torch.Tensor, labels: torch.Tensor) -> Rollout:
         """The rollout of matches that have ended, with their returns ``[N]``."""
         ids, turn, retrieved, log_probs = self.arrays()
-        right = sim.info.get("exact_match", sim.info["winner"] == 0)
+        right: Any = sim.info.get("exact_match", sim.info["winner"] == 0)
         exact_match, paid = (torch.from_numpy(row.astype(np.float32)) for row in (right, returns))
         return Rollout(ids, turn, retrieved, log_probs, exact_match, paid, turns, labels)
