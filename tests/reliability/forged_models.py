@@ -1,4 +1,4 @@
-"""Opens and uses a written list of forged folders of models, corpora, questions, indexes and flights.
+"""Opens and uses a written list of forged folders of models, corpora, questions and indexes.
 
     PYTHONPATH=tests python tests/reliability/forged_models.py
     PYTHONPATH=tests python tests/reliability/forged_models.py --kinds embedder index --names "module" "offsets"
