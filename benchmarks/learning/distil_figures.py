@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -152,13 +153,15 @@ def train(log: Path, place: str, name: str, seed: int) -> None:
     torch.set_num_threads(1)
     run, rows, setting = start(place, name, seed), list[dict[str, Any]](), PLACES[place]
     questions, norms, done = make_batch(setting.env_id, QUESTIONS), list[float](), 0
+    cpu_s = 0.0
     for iteration in setting.measured:
         while done < iteration:
-            rollouts = run.steps
+            rollouts, began_s = run.steps, process_time()
             run.iterate()
+            cpu_s += process_time() - began_s
             done += run.steps > rollouts  # SFT before GRPO comes before its first rollout
             norms.append(run.losses.get("gradient_norm", np.nan))
-        row = {"iteration": iteration, "cpu_s": run.cpu_s, **measure(run.model, *questions)}
+        row = {"iteration": iteration, "cpu_s": cpu_s, **measure(run.model, *questions)}
         row |= {"temperature_0.5": np.nan, "greedy": np.nan, "long": np.nan}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -162,13 +163,15 @@ def train(log: Path, place: str, name: str, seed: int, base: str = "") -> None:
     """Trains with one seed and writes the curve when it is complete."""
     torch.set_num_threads(1)
     run, rows, setting = start(place, name, seed, base), list[dict[str, Any]](), PLACES[place]
-    questions = make_batch(BASES[setting.base].env_id, setting.questions)
+    questions, cpu_s = make_batch(BASES[setting.base].env_id, setting.questions), 0.0
     for iteration in range(setting.iterations + 1):
         if iteration:
+            began_s = process_time()
             run.iterate()
+            cpu_s += process_time() - began_s
         if setting.measured and iteration not in setting.measured:
             continue
-        row = {"iteration": iteration, "cpu_s": run.cpu_s, **dict.fromkeys(TEMPERATURES, np.nan)}
+        row = {"iteration": iteration, "cpu_s": cpu_s, **dict.fromkeys(TEMPERATURES, np.nan)}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)
         else:
