@@ -38,6 +38,7 @@ from palaestra_baselines.common.lm.critic import (
 from palaestra_baselines.common.lm.hf_model import HFModel, check_same_tokens
 from palaestra_baselines.common.lm.losses import SMALLEST_DEVIATION
 from palaestra_baselines.common.lm.rollouts import UNSAID, Rollout
+from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import Report
 
 METHOD = "critic_search"
@@ -132,17 +133,17 @@ class Run(grpo.Run):
 
     method = METHOD
 
-    def __init__(self, args: Args) -> None:
+    def __init__(self, args: Args, folder: RunFolder | None = None) -> None:
         """Loads the critic where it is a model.
 
         Raises:
             ValueError: It has another tokenizer than the policy.
         """
-        super().__init__(args)
+        super().__init__(args, folder)
         self.critic: Any = None
         if args.critic == "model":
             self.critic = self._text_critic() if args.model else load_critic()
-        self.seen["critic_accuracy"] = 0.0
+        self.losses["critic_accuracy"] = 0.0
 
     def _text_critic(self) -> HFModel:
         folder = self.args.critic_model or self.args.model
@@ -153,7 +154,7 @@ class Run(grpo.Run):
         """Learns from answers and turns."""
         args = self.args
         labels = self.labels(rollout)
-        self.seen["critic_accuracy"] = accuracy(labels, rollout.labels)
+        self.losses["critic_accuracy"] = accuracy(labels, rollout.labels)
         turns = turn_advantages(labels, args.group)
         super().learn(rollout, mixed_advantages(advantages, turns, rollout.turn, args.turn_weight))
 

@@ -12,6 +12,7 @@ Each rollout is learnt from in two passes and forgotten. ``--level turn`` or ``s
 turn (arXiv 2511.20718) or match (arXiv 2507.18071).
 
 The return is the sum of the environment's rewards: 1 for a right answer, and what keywords such as ``turn_reward`` add.
+Where there is no answer, exact match is the share of matches that are won.
 ``--reward exact_match`` knows right and wrong answers alone. ``--reward module:function`` calls
 ``function(rollout, info)`` for N numbers, with N matches (`palaestra_baselines.common.lm.rollouts.Rollout`) and the
 environment's ``info`` after their last turns, arrays ``[N, ...]``.
@@ -31,7 +32,7 @@ optimizer and the matches, and rollouts are sampled by the model that learns.
 from __future__ import annotations
 
 import copy
-import time
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +47,8 @@ from palaestra.core.contract.factories import load
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.lm.base import load_base
 from palaestra_baselines.common.lm.hf_model import MODEL, Dtype, HFModel, TextTokens, check_device
+from palaestra_baselines.common.lm.lm_players import TextPlayer, TokenPlayer
 from palaestra_baselines.common.lm.losses import (
     Level,
     chosen,
@@ -68,12 +69,10 @@ from palaestra_baselines.common.lm.rollouts import (
     play,
     play_at_own_pace,
 )
-from palaestra_baselines.common.lm.text_player import TextPlayer
-from palaestra_baselines.common.lm.tiny_model import model_of
-from palaestra_baselines.common.lm.token_player import TokenPlayer
-from palaestra_baselines.common.policy_file import policy_for, save_policy
+from palaestra_baselines.common.lm.tiny_model import load_base, model_of
+from palaestra_baselines.common.policy_file import policy_for
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, RunFolder, evaluation_hint, run_command
-from palaestra_baselines.common.training import Report, gradient_step
+from palaestra_baselines.common.training import FolderTraining, Report, gradient_step
 
 METHOD = "grpo"
 TURN_TOKENS = "turn_tokens"
@@ -85,11 +84,12 @@ class Args(RunArgs):
     """Arguments, beside those of `RunArgs`.
 
     Attributes:
-        env_id: Environment of text search.
+        env_id: An environment of texts, such as text search.
         options: Keywords of the game, ``name=value`` each.
         base: Weights to start from: a bundled base by its name, as shortcut, or a file.
         model: Folder of a causal model of Hugging Face and its tokenizer, to be trained instead.
         turn_tokens: Most tokens of a turn of such a model.
+        opponent: Player of the teams behind the first one, which such a model plays; none where there are none.
         device: Where such a model learns and plays: cpu, cuda, cuda:1 or another device of torch.
         dtype: Of its weights: float32 or bfloat16.
         groups: Questions of a rollout.
@@ -113,6 +113,7 @@ class Args(RunArgs):
     base: str = "shortcut"
     model: str = ""
     turn_tokens: int = 64
+    opponent: str = "default"
     device: str = "cpu"
     dtype: Dtype = "float32"
     total_steps: int = 50_000
@@ -224,25 +225,28 @@ def update(
         gradient_step(optimizer, loss, args.learning_rate, args.max_gradient_norm)
 
 
-class Run:
-    """One training: the model, its lanes and what decides how it goes on. Other methods learn otherwise, see `learn`.
+class Run(FolderTraining):
+    """One training: the model and its lanes. Other methods learn otherwise, see `learn`.
 
     Attributes:
         method: Name of the method in files.
         model: The policy.
         speaker: What plays the rollouts: the policy, or the policy sampled otherwise.
         seeds: uint64 ``[N]``, of the last rollout; the matches of a group have the same one.
-        steps: Turns played so far.
-        iterations: Rollouts so far.
-        cpu_s: Processor time, evaluations left out.
+        updates: Rollouts so far.
     """
 
-    method = METHOD
+    method, COUNT, CONTINUES = METHOD, "iterations", True
 
-    def __init__(self, args: Any) -> None:
-        """Starts from the base weights; `args` are those of the method, an `Args`."""
-        torch.set_num_threads(1)
-        self.args, matches = args, args.groups * args.group
+    def __init__(self, args: Any, folder: RunFolder | None = None) -> None:
+        """Starts from the base weights.
+
+        Args:
+            args: Those of the method, an `Args`.
+            folder: The run's files, entered; a run without them can iterate, but neither evaluate nor resume.
+        """
+        super().__init__(args, folder, np.random.default_rng([args.seed, 1]), ("reward", "turns", "mixed"))
+        matches, self.IS_ONE_FILE = args.groups * args.group, not args.model
         self.device, self.reward = torch.device(args.device), reward_function(args.reward)
         self.model: Any
         self.tokens: Any
@@ -258,14 +262,15 @@ class Run:
         self.speaker: Any = self.model
         self.reference = copy.deepcopy(self.model).requires_grad_(False) if args.kl else None
         self.optimizer: torch.optim.Optimizer = torch.optim.Adam(self.model.parameters(), fused=True)
-        self.rng, self.seeds = np.random.default_rng([args.seed, 1]), np.empty(0, np.uint64)
+        self.seeds = np.empty(0, np.uint64)
         self.generator = torch.Generator().manual_seed(args.seed)
-        self.steps, self.iterations, self.cpu_s = 0, 0, 0.0
-        self.seen: dict[str, float] = {"reward": 0.0, "turns": 0.0, "mixed": 0.0}
 
     def _text_batch(self, lanes: int) -> tuple[Simulation, Any]:
         args = self.args
-        sim = registry.make_batch(args.env_id, lanes, autoreset_mode="off", form="text", **keywords(args.options))
+        options: dict[str, Any] = {"form": "text", **keywords(args.options)}
+        _, *others = registry.make_game(args.env_id, **options)[0].teams
+        opponents = dict.fromkeys(others, args.opponent)
+        sim = registry.make_batch(args.env_id, lanes, autoreset_mode="off", opponents=opponents, **options)
         return sim, TextTokens(sim, args.model, args.turn_tokens)
 
     def load(self, folder: str) -> HFModel:
@@ -274,20 +279,19 @@ class Run:
 
     def iterate(self) -> None:
         """Plays one match in each lane and learns from them."""
-        began_s, args = time.process_time(), self.args
+        args = self.args
         self.seeds = np.repeat(self.rng.integers(2**62, size=args.groups, dtype=np.uint64), args.group)
         rollout = self.player(self.speaker, self.sim, self.tokens, self.seeds, self.generator).to(self.device)
         rewards = self.rewards(rollout)
         advantages = group_advantages(rewards, args.group)
-        self.seen |= {
+        self.losses |= {
             "reward": float(rewards.mean()),
             "turns": float(rollout.turns.float().mean()),
             "mixed": float((advantages != 0.0).float().mean()),
         }
         self.learn(rollout, advantages)
         self.steps += int(rollout.turns.sum())
-        self.iterations += 1
-        self.cpu_s += time.process_time() - began_s
+        self.updates += 1
 
     def rewards(self, rollout: Rollout) -> torch.Tensor:
         """What the matches are worth, float32 ``[N]``.
@@ -307,64 +311,51 @@ class Run:
         """Learns from a rollout whose matches have these advantages, float32 ``[N]``."""
         update(self.model, self.reference, self.optimizer, rollout, advantages, self.args)
 
+    def learnt(self) -> dict[str, Any]:
+        """The parts that learn, by name."""
+        return {"model": self.model, "optimizer": self.optimizer}
+
     def state(self) -> dict[str, Any]:
-        """What a checkpoint holds; each iteration starts matches of its own, so none is among it."""
-        return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "generator": self.generator.get_state(),
-            "rng": self.rng.bit_generator.state,
-            "counts": [self.steps, self.iterations, self.cpu_s],
-            "seen": self.seen,
-        }
+        """What a checkpoint holds beside these; each iteration starts matches of its own, so none is among it."""
+        return {**super().state(), "generator": self.generator.get_state(), "steps": self.steps}
 
     def restore(self, before: dict[str, Any]) -> None:
         """Restores what `state` returned."""
-        self.model.load_state_dict(before["model"])
-        self.optimizer.load_state_dict(before["optimizer"])
+        super().restore(before)
         self.generator.set_state(before["generator"])
-        self.rng.bit_generator.state = before["rng"]
-        self.steps, self.iterations, self.cpu_s = before["counts"]
-        self.seen = before["seen"]
+        self.steps = before["steps"]
 
-    def measure(self) -> dict[str, float]:
+    def measure(self, policy: Any) -> dict[str, float]:
         """Exact match by column of the curve."""
         return measure_all(self.model, *self.questions, self.player)
 
-    def evaluate(self, folder: RunFolder) -> None:
-        """Measures exact match, and writes the policy, the curve and the checkpoint."""
-        args, figures = self.args, self.measure()
-        counts = {"steps": self.steps, "iterations": self.iterations}
-        if args.model:
-            self.model.network.save_pretrained(args.folder / MODEL)
-            self.tokens.tokenizer.save_pretrained(args.folder / MODEL)
-            arrays = {TURN_TOKENS: np.array([args.turn_tokens], np.float32)}  # the weights are in the folder
-        else:
-            arrays = self.model.arrays()
-        notes = {**counts, "figures": figures}
-        path = args.folder / WEIGHTS
-        save_policy(path, arrays, method=self.method, env_id=args.env_id, args=args.settings, **notes)
-        row = {**counts, **figures, **self.seen, "cpu_s": self.cpu_s}
-        folder.record(row, self.state(), is_one_file=not args.model)
-        shown = "  ".join(f"{name} {value:.3f}" for name, value in {**figures, **self.seen}.items())
-        folder.progress.say(f"{self.steps:9d} turns: {shown}")
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What the policy file holds; a model of Hugging Face is written to the folder beside it."""
+        args = self.args
+        if not args.model:
+            return self.model.arrays()
+        self.model.network.save_pretrained(args.folder / MODEL)
+        self.tokens.tokenizer.save_pretrained(args.folder / MODEL)
+        return {TURN_TOKENS: np.array([args.turn_tokens], np.float32)}
+
+    def notes(self) -> dict[str, Any]:
+        """Nothing more about the policy."""
+        return {}
+
+    def report(self) -> Report:
+        """Ends the run."""
+        weights = self.args.folder / (MODEL if self.args.model else WEIGHTS)
+        return dataclasses.replace(super().report(), weights=weights, updates=self.updates * self.args.passes)
 
 
 def train(args: Args, run_type: type[Run] = Run) -> Report:
     """Trains, or resumes; files as in `palaestra_baselines.common.run_folder`, and ``last.safetensors``."""
     with RunFolder(args, run_type.method) as folder:
-        run = run_type(args)
-        if folder.before is not None:
-            with folder.restoring():
-                run.restore(folder.before)
-        while True:
-            if folder.is_due(run.steps):
-                run.evaluate(folder)
-            folder.progress.update(run.steps, **run.seen)
-            if run.steps >= args.total_steps:
-                saved = args.folder / (MODEL if args.model else WEIGHTS)
-                return Report(saved, run.steps, run.iterations * args.passes, run.cpu_s, folder.rows)
+        run = run_type(args, folder)
+        run.resume(**run.learnt())
+        while run.should_continue(run):
             run.iterate()
+        return run.report()
 
 
 def load_policy(path: Path, game: Game, team: str) -> TokenPlayer | TextPlayer:
@@ -391,7 +382,8 @@ def command(args_type: Any, method: str, about: str, argv: Sequence[str] | None,
     args, report = run_command(args_type, method, about, argv, train)
     print(report)
     args.options = ("form=text", *args.options)  # the default form is for other learners
-    print(evaluation_hint(args, args.folder / WEIGHTS, None))
+    teams = registry.make_game(args.env_id, **keywords(args.options))[0].teams
+    print(evaluation_hint(args, args.folder / WEIGHTS, args.opponent if len(teams) > 1 else None))
 
 
 if __name__ == "__main__":

@@ -39,11 +39,11 @@ from typing import Any, ClassVar, Literal
 import torch
 
 from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.base import load_base
 from palaestra_baselines.common.lm.hf_model import check_same_tokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, policy_loss, ratios, reverse_kl
 from palaestra_baselines.common.lm.rollouts import Rollout, check_fits
-from palaestra_baselines.common.lm.tiny_model import NEVER, Nucleus
+from palaestra_baselines.common.lm.tiny_model import NEVER, Nucleus, load_base
+from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import Report, gradient_step
 
 METHOD = "opd"
@@ -149,13 +149,13 @@ class Run(grpo.Run):
 
     method = METHOD
 
-    def __init__(self, args: Args) -> None:
+    def __init__(self, args: Args, folder: RunFolder | None = None) -> None:
         """Loads the teacher.
 
         Raises:
             ValueError: It has other tokens than the student.
         """
-        super().__init__(args)
+        super().__init__(args, folder)
         if args.model:
             check_same_tokens(args.model, args.teacher)
             self.teacher: Any = self.load(args.teacher).requires_grad_(False)
@@ -164,7 +164,7 @@ class Run(grpo.Run):
             check_fits(self.teacher, self.tokens)
         if args.top_p < 1.0:
             self.speaker = Nucleus(self.model, args.top_p)
-        self.seen |= {"support_mass": 0.0, "kl": 0.0, "gradient_norm": 0.0}
+        self.losses |= {"support_mass": 0.0, "kl": 0.0, "gradient_norm": 0.0}
 
     def learn(self, rollout: Rollout, advantages: torch.Tensor) -> None:
         """Learns from the teacher at the tokens that were sampled."""
@@ -183,14 +183,14 @@ class Run(grpo.Run):
             student = self.model.log_probs(rollout.ids, mask)
             if number == 0:
                 mass = student.detach().exp().masked_fill(~support, 0.0).sum(1).mean()
-                self.seen |= {"support_mass": float(mass), "kl": float(reverse_kl(student.detach(), teacher))}
+                self.losses |= {"support_mass": float(mass), "kl": float(reverse_kl(student.detach(), teacher))}
             if args.loss == "sampled":
                 loss = sampled_loss(student, teacher, rollout, mask, args)
             else:
                 compared = (~barred).expand_as(support) if args.loss == "full" else support
                 loss = support_loss(student, teacher, compared, args.loss == "top_k", args.clamp)
             norm = gradient_step(self.optimizer, loss, args.learning_rate, args.max_gradient_norm)
-            self.seen["gradient_norm"] = norm
+            self.losses["gradient_norm"] = norm
 
 
 def sampled_loss(

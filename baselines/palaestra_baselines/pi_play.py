@@ -33,9 +33,10 @@ import torch
 
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.losses import loss_mask
-from palaestra_baselines.common.lm.privileged import FORMS, Privileged, prefixes
+from palaestra_baselines.common.lm.privileged import FORMS, Privileged, prefixes, told_prompts
 from palaestra_baselines.common.lm.rollouts import Rollout
-from palaestra_baselines.common.training import Report
+from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.training import Report, polyak_update
 
 METHOD = "pi_play"
 load_policy = grpo.load_policy
@@ -60,21 +61,14 @@ class Args(grpo.Args):
     directory: Path = Path("runs/pi_play/{env_id}")
 
 
-@torch.no_grad()
-def follow(teacher: torch.nn.Module, student: torch.nn.Module, rate: float) -> None:
-    """Moves the weights of the teacher towards the student's by a share of the way."""
-    for weight, newer in zip(teacher.parameters(), student.parameters(), strict=True):
-        weight.lerp_(newer, rate)
-
-
 class Run(grpo.Run):
     """One training; the teacher is a part of its state."""
 
     method = METHOD
 
-    def __init__(self, args: Args) -> None:
+    def __init__(self, args: Args, folder: RunFolder | None = None) -> None:
         """The teacher starts as the student does."""
-        super().__init__(args)
+        super().__init__(args, folder)
         self.teacher = copy.deepcopy(self.model).requires_grad_(False)
         self.forms = np.full(self.sim.num_envs, FORMS.index(args.privileged))
 
@@ -84,27 +78,22 @@ class Run(grpo.Run):
         weight = args.teacher_weight * max(1.0 - self.steps / args.total_steps, 0.0)
         teacher = grpo.Teacher(self.teacher_log_probs(rollout), weight) if weight else None
         grpo.update(self.model, self.reference, self.optimizer, rollout, advantages, args, teacher)
-        follow(self.teacher, self.model, args.teacher_rate)
+        polyak_update(self.teacher, self.model, args.teacher_rate)
 
     @torch.no_grad()
     def teacher_log_probs(self, rollout: Rollout) -> torch.Tensor:
         """Distributions ``[M, V]`` of the teacher, which is told more, at the tokens of the loss mask."""
         if self.args.model:  # another prompt, as a chat template ends the question where the turn begins
-            told, begin = self.tokens.privileged(self.args.privileged), int(rollout.sampled.any(0).nonzero()[0])
+            told, begin = told_prompts(self.tokens, self.args.privileged), int(rollout.sampled.any(0).nonzero()[0])
         else:
             told, begin = prefixes(self.sim, self.tokens, self.forms), 0
         told, at = told.to(rollout.ids.device), loss_mask(rollout, retrieved=self.args.mask_retrieved == "no")
         ids = torch.cat([told, rollout.ids[:, begin:]], 1)
         return self.teacher.log_probs(ids, torch.cat([torch.zeros_like(told, dtype=torch.bool), at[:, begin:]], 1))
 
-    def state(self) -> dict[str, Any]:
+    def learnt(self) -> dict[str, Any]:
         """As of GRPO, and the teacher."""
-        return {**super().state(), "teacher": self.teacher.state_dict()}
-
-    def restore(self, before: dict[str, Any]) -> None:
-        """Restores what `state` returned."""
-        super().restore(before)
-        self.teacher.load_state_dict(before["teacher"])
+        return {**super().learnt(), "teacher": self.teacher}
 
 
 def train(args: Args) -> Report:

@@ -31,7 +31,6 @@ or on the searches and the answer of ``info["path"]``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +41,6 @@ import torch
 
 from palaestra_baselines import grpo
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import (
     chosen,
     entropy,
@@ -51,8 +49,8 @@ from palaestra_baselines.common.lm.losses import (
     masked_mean,
     supervised_loss,
 )
-from palaestra_baselines.common.lm.math_tokens import MathTokens, WorkedSolutions
-from palaestra_baselines.common.lm.rollouts import Rollout, demonstrated_text, make_batch, play
+from palaestra_baselines.common.lm.rollouts import Rollout, demonstrate, make_batch
+from palaestra_baselines.common.run_folder import RunFolder
 from palaestra_baselines.common.training import Report, gradient_step
 
 METHOD = "srft"
@@ -154,23 +152,22 @@ class Run(grpo.Run):
 
     method = METHOD
 
-    def __init__(self, args: Args) -> None:
-        """Starts the script that gives demonstrations.
+    def __init__(self, args: Args, folder: RunFolder | None = None) -> None:
+        """Starts lanes for demonstrations.
 
         Raises:
             ValueError: The environment has none as text.
         """
-        super().__init__(args)
-        self.taught, self.script = 0, None
+        super().__init__(args, folder)
+        self.taught = 0
+        self.shown, self.shown_tokens = (
+            self._text_batch(args.groups)
+            if args.model
+            else make_batch(args.env_id, args.groups, **keywords(args.options))
+        )
         if args.model:
-            self.shown, self.shown_tokens = self._text_batch(args.groups)
             self.demonstrate(np.arange(args.groups, dtype=np.uint64))  # refuses what has none before it is played
-        else:
-            self.shown, tokens = make_batch(args.env_id, args.groups, **keywords(args.options))
-            is_math = isinstance(tokens, MathTokens)
-            self.script = WorkedSolutions(self.shown, tokens) if is_math else Demonstrator(args.seed)
-            self.shown_tokens = tokens
-        self.seen["entropy"] = 0.0
+        self.losses["entropy"] = 0.0
 
     def iterate(self) -> None:
         """Plays one match in each lane and learns from them and from demonstrations; or from these alone."""
@@ -185,7 +182,7 @@ class Run(grpo.Run):
 
     def teach(self) -> None:
         """Learns from demonstrations alone, one of each of as many questions as a rollout has."""
-        began_s, args = time.process_time(), self.args
+        args = self.args
         demonstrations = self.demonstrate(self.rng.integers(2**62, size=args.groups, dtype=np.uint64))
         for _ in range(args.passes):
             part = self.part(demonstrations)
@@ -193,14 +190,11 @@ class Run(grpo.Run):
                 self.optimizer, supervised_loss(part.chosen, part.mask), args.learning_rate, args.max_gradient_norm
             )
         self.taught += 1
-        self.iterations += 1
-        self.cpu_s += time.process_time() - began_s
+        self.updates += 1
 
     def demonstrate(self, seeds: np.ndarray) -> Rollout:
         """A right match of each question, uint64 ``[groups]``."""
-        if self.script is None:
-            return demonstrated_text(self.shown, self.shown_tokens, seeds).to(self.device)
-        return play(self.script, self.shown, self.shown_tokens, seeds, self.generator)
+        return demonstrate(self.shown, self.shown_tokens, seeds).to(self.device)
 
     def part(self, rollout: Rollout) -> Part:
         """Matches as the policy sees them now."""
@@ -216,7 +210,7 @@ class Run(grpo.Run):
         demonstrations = self.demonstrate(self.seeds[:: args.group])
         for _ in range(args.passes):
             answers = self.part(rollout)
-            self.seen["entropy"] = float(entropy(answers.log_probs.detach()))
+            self.losses["entropy"] = float(entropy(answers.log_probs.detach()))
             loss = srft_loss(answers, self.part(demonstrations), args)
             gradient_step(self.optimizer, loss, args.learning_rate, args.max_gradient_norm)
 

@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ import torch
 from learning import drawing
 from learning.figures import FigureArgs, write_rows
 from learning.text_figures import CONTROL, QUESTIONS, SEEDS, EntropyRun, claim, read_curves, score, train_curves
+from palaestra.core.contract.turn_tokens import END, GOOD
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.losses import entropy, loss_mask
-from palaestra_baselines.common.lm.name_tokens import END, GOOD
 from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, make_batch, measure_all, play
 
 TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
@@ -152,19 +153,21 @@ def train(log: Path, place: str, name: str, seed: int) -> None:
     torch.set_num_threads(1)
     run, rows, setting = start(place, name, seed), list[dict[str, Any]](), PLACES[place]
     questions, norms, done = make_batch(setting.env_id, QUESTIONS), list[float](), 0
+    cpu_s = 0.0
     for iteration in setting.measured:
         while done < iteration:
-            rollouts = run.steps
+            rollouts, began_s = run.steps, process_time()
             run.iterate()
+            cpu_s += process_time() - began_s
             done += run.steps > rollouts  # SFT before GRPO comes before its first rollout
-            norms.append(run.seen.get("gradient_norm", np.nan))
-        row = {"iteration": iteration, "cpu_s": run.cpu_s, **measure(run.model, *questions)}
+            norms.append(run.losses.get("gradient_norm", np.nan))
+        row = {"iteration": iteration, "cpu_s": cpu_s, **measure(run.model, *questions)}
         row |= {"temperature_0.5": np.nan, "greedy": np.nan, "long": np.nan}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)
             if setting.env_id == ARITH:
                 row["long"] = measure(run.model, *make_batch(ARITH, QUESTIONS, split="long"))["sampled"]
-        mass = run.seen.get("support_mass", np.nan) if iteration else np.nan
+        mass = run.losses.get("support_mass", np.nan) if iteration else np.nan
         rows.append({**row, "support_mass": mass, "gradient_norm": np.mean(norms) if norms else np.nan})
     log.parent.mkdir(parents=True, exist_ok=True)
     write_rows(log, rows)

@@ -29,8 +29,9 @@ from learning import drawing
 from learning.figures import FigureArgs, write_rows
 from learning.real_model import write_model
 from palaestra_baselines import grpo, srft
-from palaestra_baselines.common.checkpoints import CHECKPOINT
 from palaestra_baselines.common.lm.rollouts import measure_exact_match
+from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.run_outputs import CHECKPOINT
 
 NAME = "real_model"
 MINUTES, EVALUATIONS = 30, 2
@@ -55,9 +56,9 @@ SFT, GRPO = "SFT", "SFT then GRPO"
 class Run(srft.Run):
     """A run of so many seconds of a core: `steps` counts those; which of its stages learns depends on them alone."""
 
-    def __init__(self, args: srft.Args) -> None:
+    def __init__(self, args: srft.Args, folder: RunFolder | None = None) -> None:
         """Starts."""
-        super().__init__(args)
+        super().__init__(args, folder)
         torch.set_num_threads(1)
         self.began_s, self.before_s = process_time(), 0
 
@@ -76,11 +77,11 @@ class Run(srft.Run):
         super().restore(before)
         self.before_s = self.steps
 
-    def measure(self) -> dict[str, float]:
+    def measure(self, policy: Any) -> dict[str, float]:
         """Greedy exact match alone: other temperatures would take three times as long."""
         found = measure_exact_match(self.model, *self.questions, temperature=0.0, player=self.player)
         print(f"{self.steps / 60:.0f} minutes, {self.taught} steps of SFT, ", end="")
-        print(f"{self.iterations - self.taught} rollouts of GRPO: exact match {found:.3f}", flush=True)
+        print(f"{self.updates - self.taught} rollouts of GRPO: exact match {found:.3f}", flush=True)
         return {"exact_match": found, "taught": self.taught}
 
 

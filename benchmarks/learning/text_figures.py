@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from learning import drawing
 from learning.figures import FigureArgs, bootstrap_interval, verdicts, write_rows
 from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
-from palaestra_baselines.common.lm.base import RECIPES, Recipe, load_base, train_base
+from palaestra_baselines.common.lm.base import RECIPES, Recipe, train_base
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     EVALUATION_SEED,
@@ -38,6 +39,7 @@ from palaestra_baselines.common.lm.rollouts import (
     measure_exact_match,
     play,
 )
+from palaestra_baselines.common.lm.tiny_model import load_base
 from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.run_folder import read_rows
 
@@ -161,18 +163,20 @@ def train(log: Path, place: str, name: str, seed: int, base: str = "") -> None:
     """Trains with one seed and writes the curve when it is complete."""
     torch.set_num_threads(1)
     run, rows, setting = start(place, name, seed, base), list[dict[str, Any]](), PLACES[place]
-    questions = make_batch(BASES[setting.base].env_id, setting.questions)
+    questions, cpu_s = make_batch(BASES[setting.base].env_id, setting.questions), 0.0
     for iteration in range(setting.iterations + 1):
         if iteration:
+            began_s = process_time()
             run.iterate()
+            cpu_s += process_time() - began_s
         if setting.measured and iteration not in setting.measured:
             continue
-        row = {"iteration": iteration, "cpu_s": run.cpu_s, **dict.fromkeys(TEMPERATURES, np.nan)}
+        row = {"iteration": iteration, "cpu_s": cpu_s, **dict.fromkeys(TEMPERATURES, np.nan)}
         if iteration in (0, setting.iterations):
             row |= measure_all(run.model, *questions)
         else:
             row["sampled"] = measure_exact_match(run.model, *questions, temperature=1.0)
-        rows.append({**row, "critic_accuracy": run.seen.get("critic_accuracy", np.nan) if iteration else np.nan})
+        rows.append({**row, "critic_accuracy": run.losses.get("critic_accuracy", np.nan) if iteration else np.nan})
     log.parent.mkdir(parents=True, exist_ok=True)
     write_rows(log, rows)
 

@@ -4,8 +4,7 @@ A game is a factory that returns a `Game`, whose hooks are plain functions of on
 `Family` make it known. ``docs/guides/add_a_game.md`` walks through one.
 """
 
-from palaestra.core.compile.late import late
-from palaestra.core.compile.native import Array, native
+from palaestra.core.compile.apart import Array, apart
 from palaestra.core.contract.actions import offer
 from palaestra.core.contract.catalog import Family, Page, Preset, Row, presets
 from palaestra.core.contract.codec_spaces import GraphSpace, TextSpace
@@ -56,12 +55,11 @@ __all__ = [
     "TaskWorld",
     "TextSpace",
     "any_text",
+    "apart",
     "begin_task",
     "check_template",
     "integer",
     "keyed_uniforms",
-    "late",
-    "native",
     "offer",
     "presets",
     "script_integer",

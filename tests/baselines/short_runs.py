@@ -75,7 +75,7 @@ def resumed_after(iterations: int, name: str, method: Any, args: Any) -> Report:
     kept = getattr(method.Run, name)
 
     def stop_late(run: Any, *given: Any) -> None:
-        if run.iterations == iterations:
+        if run.updates == iterations:
             raise KeyboardInterrupt
         kept(run, *given)
 

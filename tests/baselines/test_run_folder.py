@@ -20,8 +20,9 @@ import torch
 
 from palaestra.core.files import FileError
 from palaestra_baselines import fm3q, iql, mappo, minimax_q, vdn
-from palaestra_baselines.common.checked_arrays import read_arrays, write_arrays
-from palaestra_baselines.common.checkpoints import (
+from palaestra_baselines.common.policy_file import read_arrays, write_arrays
+from palaestra_baselines.common.run_folder import LOG, RunArgs, RunFolder, read_rows
+from palaestra_baselines.common.run_outputs import (
     CHECKPOINT,
     PREVIOUS,
     UnsealedError,
@@ -30,7 +31,6 @@ from palaestra_baselines.common.checkpoints import (
     save_checkpoint,
     user_key,
 )
-from palaestra_baselines.common.run_folder import LOG, RunArgs, RunFolder, read_rows
 
 
 def args_of(folder: Path, **changes: Any) -> RunArgs:

@@ -14,11 +14,11 @@ from games.play import python
 
 from palaestra.cli.warm import play_one_decision
 from palaestra.core.compile import binder, linker
-from palaestra.core.compile.late import LateCode, LateFunction
+from palaestra.core.compile.apart import ApartFunction, FirstCall
 from palaestra.core.compile.linker import jit_disabled, link
 from palaestra.core.run.call_guard import InterruptedCallError
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Choice, Field, Game, Role, late
+from palaestra.game import Choice, Field, Game, Role, apart
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 pytestmark = [pytest.mark.jitless, pytest.mark.check]
@@ -34,7 +34,7 @@ def dance(s, world, slot, which, actions, scratch):
     actions.dancer[slot].go = (s.turn + scratch.turns) % STEP
 
 
-dance_late = late(dance)
+dance_late = apart(dance)
 
 
 def reset(s, world):
@@ -191,7 +191,7 @@ def test_an_error_inside_reaches_the_caller(anew: None):
 @compiled_only
 def test_the_kernel_is_another_one_when_the_function_changes(monkeypatch: pytest.MonkeyPatch):
     before = link(game()).digest
-    monkeypatch.setitem(globals(), "dance_late", late(reset_turns))
+    monkeypatch.setitem(globals(), "dance_late", apart(reset_turns))
     assert link(game(by_address)).digest != before
 
 
@@ -203,7 +203,7 @@ def hoard(s, world, slot, which, actions, scratch):
     actions.dancer[slot].go = int(np.zeros(3)[0])
 
 
-hoard_late = late(hoard)
+hoard_late = apart(hoard)
 
 
 def hoarding(s, world, slot, which, actions, scratch):
@@ -224,8 +224,8 @@ def test_one_that_cannot_be_compiled_says_so_when_it_is_called(anew: None, capfd
     played(sim, "still")
     with pytest.raises(RuntimeError, match="'hoard' could not be compiled: the error is above"):
         played(sim, "whirl")
-    assert "the late function 'hoard' allocates memory (test_late.py line" in capfd.readouterr().err
-    with pytest.raises(ValueError, match="the late function 'hoard' allocates memory"):
+    assert "the function apart 'hoard' allocates memory (test_late.py line" in capfd.readouterr().err
+    with pytest.raises(ValueError, match="the function apart 'hoard' allocates memory"):
         sim.kernel.compile_late()
 
 
@@ -244,7 +244,7 @@ def test_an_interrupted_compilation_is_an_interrupt(anew: None, monkeypatch: pyt
 
 @compiled_only
 def test_what_an_interrupt_keeps_from_being_compiled_is_not_called(anew: None, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(LateCode, "_compile_in_match", lambda self: 0)  # as where it ends before its first line
+    monkeypatch.setattr(FirstCall, "_compile_in_match", lambda self: 0)  # as where it ends before its first line
     sim = KernelSimulation(game(), 1)
     with pytest.raises(KeyboardInterrupt, match="before 'dance' was compiled"):
         played(sim, "dance")
@@ -265,7 +265,7 @@ def real(s, world, slot, which, actions, scratch):
 @compiled_only
 @pytest.mark.parametrize(
     ("script", "message"),
-    [(few, "missing 2 required .* 'actions' and"), (real, "the late function 'dance': 'which' is float64, not int64")],
+    [(few, "missing 2 required .* 'actions' and"), (real, "the function apart 'dance': 'which' is float64, not int64")],
 )
 def test_a_wrong_call_is_refused_when_the_kernel_is_made(anew: None, script: Callable, message: str):
     with pytest.raises(ValueError, match=f"(?s)Dance.*{message}"):
@@ -281,18 +281,18 @@ def test_warming_compiles_it_and_its_files_count_as_used(kernel_alone: None):
 
 
 def test_what_cannot_be_late_is_refused():
-    with pytest.raises(TypeError, match="late takes a plain function, got builtin_function_or_method"):
-        late(abs)
+    with pytest.raises(TypeError, match="apart takes a plain function, got builtin_function_or_method"):
+        apart(abs)
     k = 1.0
     with pytest.raises(ValueError, match="is a closure: define it at the level of the module"):
-        late(lambda s: k)
+        apart(lambda s: k)
     with pytest.raises(ValueError, match=r"defaults, \*args and keyword-only parameters do not work"):
-        late(lambda s, slot=0: None)
+        apart(lambda s, slot=0: None)
 
 
 def test_it_can_be_sent_to_another_process():
     sent = pickle.loads(pickle.dumps(dance_late))
-    assert isinstance(sent, LateFunction)
+    assert isinstance(sent, ApartFunction)
     assert sent.py_func is dance
 
 

@@ -14,7 +14,7 @@ from games.play import python
 from palaestra.core.compile import binder, compiler, linker
 from palaestra.core.compile.linker import jit_disabled, link
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Array, Choice, Field, Game, Parameter, Role, native
+from palaestra.game import Array, Choice, Field, Game, Parameter, Role, apart
 
 compiled_only = pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
 pytestmark = [pytest.mark.jitless, pytest.mark.check]
@@ -47,7 +47,7 @@ def fly_frame(body, engines, table, offset, dt_s):
 
 
 KINDS = (BODY, Array(ENGINE), Array("f8", 2), Array("f8", 1, True), "f8")
-fly = native(fly_frame, KINDS, returns="f8")
+fly = apart(fly_frame, KINDS, returns="f8")
 
 
 def reset(s, world):
@@ -97,7 +97,7 @@ Kernels = tuple[dict[str, KernelSimulation], list[str], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def kernels() -> Kernels:
-    """The two games that call it, the names of all functions compiled for them, and the native functions loaded.
+    """The two games that call it, the names of all functions compiled for them, and the function aparts loaded.
 
     Nothing is served from memory or disk: what was loaded from the disk has no intermediate code to look at.
     """
@@ -183,7 +183,7 @@ def test_a_change_of_the_function_or_of_what_it_calls_changes_every_kernel(monke
     monkeypatch.setitem(globals(), "DRAG", 0.02)
     digests.append(link(game(by_address)).digest)
     symbols.append(fly.symbol())
-    monkeypatch.setitem(globals(), "fly", native(fly_frame, (*KINDS[:-1], "f4"), returns="f8"))
+    monkeypatch.setitem(globals(), "fly", apart(fly_frame, (*KINDS[:-1], "f4"), returns="f8"))
     digests.append(link(game(by_address)).digest)
     symbols.append(fly.symbol())
     assert len(set(digests)) == len(set(symbols)) == 3
@@ -218,8 +218,7 @@ def test_a_call_with_too_few_arguments_names_its_line():
 )
 def test_a_wrong_call_is_refused_by_name(hook: str, function: Callable, message: str):
     message = (
-        f"Flight: the hook '{hook}' calls the native function 'fly_frame': {message}"
-        + r".* \(test_native.py line \d+\)"
+        f"Flight: the hook '{hook}' calls the function apart 'fly_frame': {message}" + r".* \(test_native.py line \d+\)"
     )
     with pytest.raises(ValueError, match=message):
         KernelSimulation(game(**{"step": by_address, hook: function}), 1)
@@ -229,7 +228,7 @@ def hoarder(body):
     body.position_m[0] = np.zeros(3)[0]
 
 
-hoard = native(hoarder, (BODY,))
+hoard = apart(hoarder, (BODY,))
 
 
 def hoarding(s, world):
@@ -240,7 +239,7 @@ def runaway(body):
     again(body)
 
 
-again = native(runaway, (BODY,))
+again = apart(runaway, (BODY,))
 
 
 def running(s, world):
@@ -253,9 +252,9 @@ def running(s, world):
     [
         (
             hoarding,
-            r"Flight: the native function 'hoarder' allocates memory \(test_native.py line \d+\): kernels own no",
+            r"Flight: the function apart 'hoarder' allocates memory \(test_native.py line \d+\): kernels own no",
         ),
-        (running, "Flight: the native function 'runaway' calls its own address: let it call 'runaway'"),
+        (running, "Flight: the function apart 'runaway' calls its own address: let it call 'runaway'"),
     ],
 )
 def test_a_native_function_that_cannot_be_is_refused_by_name(reset: Callable, message: str):
@@ -264,19 +263,21 @@ def test_a_native_function_that_cannot_be_is_refused_by_name(reset: Callable, me
 
 
 def test_types_are_checked_where_they_are_written_down():
-    with pytest.raises(ValueError, match="native function 'drag': 2 types for 1 parameters"):
-        native(drag, ("f8", "f8"))
-    with pytest.raises(TypeError, match="native function 'drag': 'number' is no NumPy type and no Array"):
-        native(drag, ("number",))
-    with pytest.raises(TypeError, match=r"native function 'drag': \('f8', \(3,\)\) is no number and no record"):
-        native(drag, (("f8", (3,)),))
-    with pytest.raises(ValueError, match="native function 'drag': returns a number or None"):
-        native(drag, ("f8",), returns=BODY)
-    with pytest.raises(TypeError, match="native takes a plain function, got builtin_function_or_method"):
-        native(abs, ("f8",))
+    with pytest.raises(ValueError, match="the function apart 'drag': 2 types for 1 parameters"):
+        apart(drag, ("f8", "f8"))
+    with pytest.raises(TypeError, match="the function apart 'drag': 'number' is no NumPy type and no Array"):
+        apart(drag, ("number",))
+    with pytest.raises(TypeError, match=r"the function apart 'drag': \('f8', \(3,\)\) is no number and no record"):
+        apart(drag, (("f8", (3,)),))
+    with pytest.raises(ValueError, match="the function apart 'drag': returns a number or None"):
+        apart(drag, ("f8",), returns=BODY)
+    with pytest.raises(ValueError, match="the function apart 'drag': give the types of its arguments"):
+        apart(drag, returns="f8")
+    with pytest.raises(TypeError, match="apart takes a plain function, got builtin_function_or_method"):
+        apart(abs, ("f8",))
     k = 1.0
     with pytest.raises(ValueError, match="is a closure: define it at the level of the module"):
-        native(lambda x: k * x, ("f8",))
+        apart(lambda x: k * x, ("f8",))
 
 
 def test_outside_of_kernels_it_is_the_function():
@@ -289,7 +290,7 @@ SHARED = """
 import numpy as np
 from palaestra.game import Choice, Field
 from palaestra.game import Game, Role
-from palaestra.game import native
+from palaestra.game import apart
 BODY = np.dtype([("x", "f8"), ("v", "f8")], align=True)
 def push(x):
     return x + 0.125
@@ -297,7 +298,7 @@ def frame(body, dt):
     body.v = push(body.v)
     body.x += dt * body.v
     return body.x
-move = native(frame, (BODY, "f8"), returns="f8")
+move = apart(frame, (BODY, "f8"), returns="f8")
 def reset(s, world):
     s.body[0].x = 0.0
 def step(s, world, actions, rewards, scratch):

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a written list: a row a line
-"""The written list of forged corpora, questions, indexes and flights."""
+"""The written list of forged corpora, questions and indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import io
 import json
 import os
 import pickle
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,18 +41,9 @@ def write_index(folder: Path) -> None:
     Index(Passages(TEXTS, ["a", "b", "c", "d"])).save(folder)
 
 
-FLIGHT = "FileType=text/acmi/tacview\nFileVersion=2.2\n0,ReferenceTime=2000-01-01T00:00:00Z\n#0\n101,T=1|2|3|0|0|0,Name=F-16C\n"
-
-
-def write_flight(folder: Path) -> None:
-    """A flight."""
-    content("flight.acmi", FLIGHT)(folder)
-
-
 WRITERS |= {
     "corpus": write_corpus,
     "index": write_index,
-    "flight": write_flight,
 }
 
 
@@ -98,20 +88,6 @@ def header(name: str, text: bytes) -> Callable[[Path], None]:
     """Another header of an array."""
     padded = text + b" " * (117 - len(text)) + b"\n"
     return content(f"{name}.npy", b"\x93NUMPY\1\0" + len(padded).to_bytes(2, "little") + padded)
-
-
-def zipped(member: bytes | None, size: int = 0) -> Callable[[Path], None]:
-    """A zipped flight."""
-
-    def write(folder: Path) -> None:
-        with zipfile.ZipFile(folder / "flight.acmi", "w", zipfile.ZIP_DEFLATED) as archive:
-            if member is not None:
-                with archive.open("x.txt.acmi", "w") as file:
-                    file.write(member)
-                    for _ in range(size // 2**20):
-                        file.write(bytes(2**20))
-
-    return write
 
 
 def of(kind: str, *table: tuple) -> list[Forgery]:
@@ -224,18 +200,4 @@ INDEXES = of(
     ("words: no UTF-8", put("words", 0, 255), "words.npy"),
     ("words: one twice", array("words", lambda a: np.frombuffer(b"a\na", np.uint8)), "words.npy"),
 )  # fmt: skip
-OTHERS = [
-    *of(
-        "flight",
-        ("flight: a pipe", pipe("flight.acmi"), "flight.acmi"),
-        ("flight: 20 GB", sparse("flight.acmi"), "flight.acmi"),
-        ("flight: zipped 1 GB", zipped(FLIGHT.encode(), 10**9), "flight.acmi"),
-        ("flight: an empty zip", zipped(None), "flight.acmi"),
-        ("flight: a broken zip", content("flight.acmi", b"PK\3\4" + bytes(100)), "flight.acmi"),
-        ("flight: no UTF-8", content("flight.acmi", b"\xff\xfe"), "flight.acmi"),
-        ("flight: escapes", content("flight.acmi", f"{FLIGHT}101,T={ESCAPES}\n"), "flight.acmi"),
-        ("flight: a time that is none", content("flight.acmi", f"{FLIGHT}#soon\n"), "flight.acmi"),
-        ("flight: an object that is none", content("flight.acmi", f"{FLIGHT}-zz\n"), "flight.acmi"),
-    ),
-]  # fmt: skip
-FORGERIES = [*CORPORA, *INDEXES, *OTHERS]
+FORGERIES = [*CORPORA, *INDEXES]

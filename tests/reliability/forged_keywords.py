@@ -268,8 +268,7 @@ def _bundled(weights: str) -> tuple[Any, dict[str, Any]]:
 
 def _policy(weights: str, place: str, entry: tuple[str, ...], value: Any) -> Forgery:
     def write(path: Path) -> None:
-        from palaestra_baselines.common.checked_arrays import write_arrays
-        from palaestra_baselines.common.policy_file import PLAIN
+        from palaestra_baselines.common.policy_file import PLAIN, write_arrays
 
         arrays, metadata = _bundled(weights)
         changed = json.loads(json.dumps(metadata))
@@ -298,7 +297,7 @@ def runs(honest: Path) -> Iterator[Forgery]:
 
 def _run(place: str, value: Any, state: dict[str, Any]) -> Forgery:
     def write(path: Path) -> None:
-        from palaestra_baselines.common.checkpoints import SEAL, STATE, arrays_to_bytes
+        from palaestra_baselines.common.run_outputs import SEAL, STATE, arrays_to_bytes
 
         path.write_bytes(arrays_to_bytes({}, {STATE: json.dumps(_with_home(state)), SEAL: "0" * 64}))
 
@@ -308,8 +307,8 @@ def _run(place: str, value: Any, state: dict[str, Any]) -> Forgery:
 def _resumed(path: Path) -> None:
     """Resumes a run in whose folder the file is the checkpoint."""
     from palaestra.core.files import FileError
-    from palaestra_baselines.common.checkpoints import CHECKPOINT
     from palaestra_baselines.common.run_folder import RunArgs, RunFolder
+    from palaestra_baselines.common.run_outputs import CHECKPOINT
 
     args = RunArgs(directory=Path(f"{path}-run"), resume=True, quiet=True)
     args.folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Opens and uses a written list of forged folders of models, corpora, questions, indexes and flights.
+"""Opens and uses a written list of forged folders of models, corpora, questions and indexes.
 
     PYTHONPATH=tests python tests/reliability/forged_models.py
     PYTHONPATH=tests python tests/reliability/forged_models.py --kinds embedder index --names "module" "offsets"
@@ -115,19 +115,11 @@ def use_index(folder: Path) -> None:
         print(index.passages[number], ids_of(index.passages)[number])
 
 
-def use_flight(folder: Path) -> None:
-    """Reads it."""
-    from palaestra.games.ucav.acmi import read_acmi
-
-    read_acmi(folder / "flight.acmi")
-
-
 USES: dict[str, Callable[[Path], None]] = {
     "model": use_model,
     "embedder": use_embedder,
     "corpus": use_corpus,
     "index": use_index,
-    "flight": use_flight,
 }
 
 

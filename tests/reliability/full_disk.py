@@ -62,7 +62,7 @@ def policy(path: Path) -> None:
 
 def checkpoint(path: Path) -> None:
     """A checkpoint alone."""
-    from palaestra_baselines.common.checkpoints import save_checkpoint
+    from palaestra_baselines.common.run_outputs import save_checkpoint
 
     save_checkpoint(path, {"replay": np.ones(5000), "steps": 5})
 
@@ -363,7 +363,7 @@ def train_on(disk: Disk, name: str, folder: Path) -> OSError | None:
 
 def try_learner(name: str, folder: Path) -> Tally:
     """Small trainings whose disk is full from each of their writes on."""
-    from palaestra_baselines.common.checkpoints import user_key
+    from palaestra_baselines.common.run_outputs import user_key
 
     tally, roomy = Tally(), Disk(None)
     user_key()  # is made once, and is no write of a training

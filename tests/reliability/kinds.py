@@ -203,7 +203,7 @@ def evil_safetensors(data: bytes, rng: np.random.Generator, supply: Supply) -> b
     """Other values, and metadata, under a right checksum."""
     from safetensors.numpy import load as load_arrays
 
-    from palaestra_baselines.common.checked_arrays import CHECKSUM, arrays_to_bytes
+    from palaestra_baselines.common.policy_file import CHECKSUM, arrays_to_bytes
 
     arrays, metadata = dict(load_arrays(data)), _safetensors_header(data).get("__metadata__", {})
     metadata.pop(CHECKSUM, None)
@@ -379,7 +379,7 @@ def use_pool(path: Path, honest: int) -> None:
 
 def make_checkpoints(folder: Path) -> list[Path]:
     """Matches in the middle, as trainings keep them."""
-    from palaestra_baselines.common.checkpoints import save_checkpoint
+    from palaestra_baselines.common.run_outputs import save_checkpoint
 
     paths = []
     for number, (id, _) in enumerate(PLAYED_IN):
@@ -396,7 +396,7 @@ def make_checkpoints(folder: Path) -> list[Path]:
 def use_checkpoint(path: Path, honest: int) -> None:
     """Loads a checkpoint and goes on with its matches, as a resumed training does."""
     from palaestra.core.run.snapshot import Snapshot
-    from palaestra_baselines.common.checkpoints import load_checkpoint
+    from palaestra_baselines.common.run_outputs import load_checkpoint
 
     state = load_checkpoint(path)
     sim = palaestra.make_batch(PLAYED_IN[honest][0], 4, opponents=dict.fromkeys(("red", "blue"), "random"))

@@ -205,7 +205,7 @@ def results(name: str, folder: Path) -> dict[str, Any]:
 
 def steps_kept(name: str, folder: Path) -> int:
     """Decisions at the newest whole checkpoint of a run; -1 where there is none."""
-    from palaestra_baselines.common.checkpoints import load_latest
+    from palaestra_baselines.common.run_outputs import load_latest
 
     found = load_latest(folder / "seed_0", trusted=False, warn=lambda text: None) if method_of(name) != "pid" else None
     return -1 if found is None else int(found[1]["run"]["steps"])

@@ -14,7 +14,6 @@ from palaestra.core.run.opponents import policy_metadata
 from palaestra.games.pursuit import graphs
 from palaestra.games.search import Index, corpora
 from palaestra.games.skirmish import maps, ruleset
-from palaestra.games.ucav.acmi import read_acmi
 from palaestra.games.ucav.inner_loop import load_inner_loop
 from palaestra.players import onnx_models, sb3_archives
 from palaestra.replay import file as replay_file
@@ -38,7 +37,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "rules.json": ruleset.load,
     "a.jsonl": corpora.read_passages,
     "b.json": corpora.read,
-    "a.acmi": read_acmi,
     "a.safetensors": policy_metadata,
     "b.safetensors": lambda path: load_inner_loop(str(path)),
     "a.zip": sb3_archives.read_file,

@@ -11,7 +11,7 @@ import pytest
 
 from palaestra.core.compile.linker import jit_disabled, record_view
 from palaestra.core.run.kernel import KernelSimulation
-from palaestra.game import Array, Choice, Field, Game, Role, native
+from palaestra.game import Array, Choice, Field, Game, Role, apart
 from palaestra.games.search import Index, bm25
 from palaestra.games.search.bm25 import TERM, Postings
 from palaestra.games.search.vocabulary import Vocabulary
@@ -239,7 +239,7 @@ def test_a_search_keeps_no_memory_that_grows_with_the_corpus():
     assert peak < 8 * bm25.WINDOW + 20_000
 
 
-search = native(
+search = apart(
     bm25.find,
     (
         Array("i8"), Array("f4"), Array("i4"), Array("f4"), Array("i4"),

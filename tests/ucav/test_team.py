@@ -396,7 +396,9 @@ def test_a_page_of_a_team_fight_has_a_path_for_each_aircraft():
 
 
 def test_a_flight_recording_takes_an_aircraft_away_when_it_leaves(tmp_path):
-    from palaestra.games.ucav.acmi import read_acmi, write_acmi
+    from ucav.acmi_reader import read_acmi
+
+    from palaestra.games.ucav.acmi import write_acmi
 
     game, records = fought()
     write_acmi(tmp_path / "teams.acmi", game, records)

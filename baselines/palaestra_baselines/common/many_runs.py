@@ -34,7 +34,6 @@ from palaestra.scale.cluster import WAIT_S, RayTasks, connected
 from palaestra.scale.pieces import accept, made_with, row_data
 from palaestra.scale.tasks import Lost, Tasks, work_off
 from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS
 from palaestra_baselines.common.run_folder import (
     LOG,
     RunArgs,
@@ -44,7 +43,7 @@ from palaestra_baselines.common.run_folder import (
     read_rows,
     results_in,
 )
-from palaestra_baselines.common.run_outputs import as_text
+from palaestra_baselines.common.run_outputs import CHECKPOINT, PREVIOUS, as_text
 
 DONE = "done.json"
 """Says that a run is complete, and of which settings it is."""

@@ -1,4 +1,6 @@
-"""Saved policies: a safetensors file whose metadata names the method, the game and the arguments, with a checksum.
+"""Saved policies: a safetensors file whose metadata names the method, the game and the arguments.
+
+Arrays and texts have a checksum over all of them, here and in checkpoints: `write_arrays`, `read_arrays`.
 
 `palaestra.core.run.opponents.policy_metadata` reads the metadata without safetensors; the module of the method turns
 the arrays into a player with its own ``load_policy(path, game, team)``.
@@ -7,6 +9,7 @@ the arrays into a player with its own ``load_policy(path, game, team)``.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from palaestra import registry
-from palaestra.core.files import FileError, printable
+from palaestra.core.files import FileError, open_regular, printable, write_atomically
 from palaestra.core.run.opponents import policy_metadata
 from palaestra.game import Game
-from palaestra_baselines.common.checked_arrays import CHECKSUM, read_arrays, write_arrays
 
 Layers = Sequence[tuple[np.ndarray, np.ndarray]]
 """``(W [outputs, inputs], b [outputs])`` of each layer of a perceptron."""
@@ -81,20 +84,6 @@ def read_policy(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise FileError(f"{path}: its metadata are no JSON ({error}): take another copy of it") from error
 
 
-def reseal(path: Path) -> None:
-    """Adds the checksum and the name of the game to a policy that was saved without; the weights stay bitwise.
-
-    Raises:
-        FileError: The file is not a saved policy.
-    """
-    policy_metadata(path)
-    with safe_open(path, "numpy") as file:
-        metadata = dict(file.metadata())
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    metadata.pop(CHECKSUM, None)
-    write_arrays(path, arrays, {**metadata, **game_name(metadata["env_id"])})
-
-
 @contextmanager
 def policy_for(path: Path, game: Game, team: str) -> Iterator[dict[str, np.ndarray]]:
     """The arrays of a policy that is to play a team; a ValueError in the block becomes an error of the file.
@@ -147,3 +136,78 @@ def arrays_to_layers(arrays: Mapping[str, np.ndarray], prefix: str = "") -> list
             )
         layers.append((weight, bias))
     return layers
+
+
+# -- arrays and texts --------------------------------------------------------------------------------------------------
+
+LONGEST_REASON = 200
+"""Characters of the reader's own error that a message repeats."""
+CHECKSUM = "sha256"
+"""Entry of the metadata that holds `checksum`; all other entries count for it."""
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
+    """Writes a file in one piece; the old one stays until the new one is on the disk.
+
+    Args:
+        path: File to write, ``.safetensors``. Its folder is made.
+        arrays: Arrays of numbers or truth values by name.
+        metadata: Texts by name; the checksum is added.
+
+    Raises:
+        OSError: It cannot be written; names ``path``.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = arrays_to_bytes(arrays, metadata)
+    write_atomically(path, lambda file: file.write(content))
+
+
+def arrays_to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """The content of the file that `write_arrays` writes: the same bytes of the same arrays and texts.
+
+    The library writes metadata in an order that changes from call to call; here the header is sorted.
+    """
+    contiguous = {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
+    content = save(contiguous, {**metadata, CHECKSUM: checksum(contiguous, metadata)})
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # arrays are aligned
+    return len(header).to_bytes(8, "little") + header + content[end:]
+
+
+def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Arrays and metadata that `write_arrays` wrote; the checksum is left out.
+
+    The header is compared with the size of the file before anything is allocated: arrays are never larger than the
+    file.
+
+    Raises:
+        FileError: Not such a file, cut, changed, or without a checksum.
+        OSError: There is no such file, or it cannot be read.
+    """
+    open_regular(path).close()  # a pipe would keep safetensors waiting
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = dict(file.metadata() or {})
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    except (SafetensorError, ValueError, TypeError, KeyError, AttributeError) as error:  # the last four: other dtypes
+        reason = printable(str(error) or type(error).__name__, LONGEST_REASON)
+        raise FileError(f"{path}: no safetensors file that can be used ({reason}): take another copy of it") from error
+    written = metadata.pop(CHECKSUM, None)
+    if written is None:
+        raise FileError(
+            f"{path}: has no checksum (metadata {CHECKSUM!r}), so an older version or another program wrote it: "
+            "train again, or take another copy of it"
+        )
+    if written != checksum(arrays, metadata):
+        raise FileError(f"{path}: its checksum is wrong, the file is damaged or was changed: take another copy of it")
+    return arrays, metadata
+
+
+def checksum(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
+    """SHA-256 over metadata and over name, dtype, shape and bytes of each array, whatever their order."""
+    shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+    digest = hashlib.sha256(json.dumps([dict(metadata), shapes], sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

@@ -33,8 +33,18 @@ from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.console import find_id
 from palaestra.core.files import FileError, write_atomically
-from palaestra_baselines.common.checkpoints import CHECKPOINT, PREVIOUS, load_latest, save_checkpoint, user_key
-from palaestra_baselines.common.run_outputs import CURVE, as_text, draw_curves, open_tracker, write_settings
+from palaestra_baselines.common.run_outputs import (
+    CHECKPOINT,
+    CURVE,
+    PREVIOUS,
+    as_text,
+    draw_curves,
+    load_latest,
+    open_tracker,
+    save_checkpoint,
+    user_key,
+    write_settings,
+)
 
 LOG = "log.csv"
 WEIGHTS = "last.safetensors"
@@ -302,7 +312,7 @@ class RunFolder:
 
         Args:
             row: Columns of the curve, ``steps`` first.
-            state: See `palaestra_baselines.common.checkpoints.save_checkpoint`; None at the end of a run that keeps
+            state: See `palaestra_baselines.common.run_outputs.save_checkpoint`; None at the end of a run that keeps
                 nothing to continue from: then the checkpoint before is deleted, too.
             is_one_file: Whether ``last.safetensors`` is all of the policy; else there is no best one.
 

@@ -7,7 +7,7 @@ networks, the loss, the exploration and the loop of a method stand in its own fi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -158,20 +158,121 @@ class Policy(Protocol):
         ...
 
 
-class LaneTraining:
-    """One run: all agents of both teams, or of one, learn in all lanes.
+class FolderTraining:
+    """One run in its folder: evaluates, saves and resumes. A method adds what it plays, measures and learns.
 
     Attributes:
         args: Arguments of the run.
         folder: Its files.
+        rng: Generator of its draws.
+        updates: Gradient steps so far, or what `COUNT` counts.
+        losses: Further columns of the curve, about what was learnt last.
+        figures: Of the last evaluation.
+        cpu_s: Processor time so far, evaluations left out.
+    """
+
+    COUNT: ClassVar[str] = "updates"
+    """Name of `updates` in the curve and in the policy file."""
+    CONTINUES: ClassVar[bool] = False
+    """Whether a run that has ended can go on with more steps; else its last checkpoint holds the curve alone."""
+    IS_ONE_FILE: bool = True
+    """Whether the policy file is all of the policy."""
+
+    def __init__(self, args: Any, folder: Any, rng: np.random.Generator, losses: Iterable[str]) -> None:
+        """Starts the clock; ``losses`` are the names of the columns."""
+        torch.set_num_threads(1)
+        self.args, self.folder, self.rng = args, folder, rng
+        self.updates, self._steps, self.cpu_s = 0, 0, 0.0
+        self.losses: dict[str, float] = dict.fromkeys(losses, 0.0)
+        self.figures: dict[str, float] = {}
+        self._began_s = time.process_time()
+        self._learnt: dict[str, Any] = {}
+
+    @property
+    def steps(self) -> int:
+        """Decisions so far."""
+        return self._steps
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        self._steps = steps
+
+    def measure(self, policy: Any) -> dict[str, float]:
+        """Columns of the curve about the current weights."""
+        raise NotImplementedError
+
+    def resume(self, **learnt: Any) -> None:
+        """Registers the learnt modules, and restores them from the checkpoint if the run goes on.
+
+        Args:
+            **learnt: Modules and optimizers by name.
+
+        Raises:
+            FileError: The checkpoint does not fit; names it.
+        """
+        self._learnt, before = learnt, self.folder.before
+        if before is None:
+            return
+        with self.folder.restoring():
+            if self.folder.is_finished and not self.CONTINUES:  # weights and curve are there, and nothing else may be
+                last: dict[str, Any] = self.folder.rows[-1]
+                self.steps, self.updates, self.cpu_s = self.folder.steps, last[self.COUNT], last["cpu_s"]
+                return
+            for name, part in learnt.items():
+                part.load_state_dict(before[name])
+            self.restore(before)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint holds beside the learnt parts."""
+        counts = {"updates": self.updates, "losses": self.losses, "cpu_s": self.cpu_s}
+        return {"rng": self.rng.bit_generator.state, **counts}
+
+    def restore(self, before: dict[str, Any]) -> None:
+        """Restores what `state` returned."""
+        self.rng.bit_generator.state = before["rng"]
+        self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
+
+    @property
+    def progress(self) -> float:
+        """How much of the training is done."""
+        return min(self.steps / self.args.total_steps, 1.0)
+
+    def should_continue(self, policy: Any) -> bool:
+        """Whether the training continues; evaluates ``policy`` and writes a checkpoint where these are due."""
+        self.cpu_s += time.process_time() - self._began_s
+        steps = self.steps
+        if self.folder.is_due(steps):
+            self._evaluate(policy)
+        self.folder.progress.update(steps, **self.figures, **self.losses)
+        self._began_s = time.process_time()
+        return steps < self.args.total_steps
+
+    def _evaluate(self, policy: Any) -> None:
+        steps, args, figures = self.steps, self.args, self.measure(policy)
+        self.figures, counts = figures, {"steps": steps, self.COUNT: self.updates}
+        facts = {**policy.notes(), **counts, "figures": figures}
+        path = args.folder / WEIGHTS
+        save_policy(path, policy.arrays(), method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
+        row = {**counts, **figures, **self.losses, "cpu_s": self.cpu_s}
+        state = None  # at the end: the schedules have ended, so nothing could go on as in a longer run
+        if steps < args.total_steps or self.CONTINUES:
+            state = {**{name: part.state_dict() for name, part in self._learnt.items()}, **self.state()}
+        self.folder.record(row, state, is_one_file=self.IS_ONE_FILE)
+        shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, **self.losses}.items())
+        self.folder.progress.say(f"{steps:9d} decisions: {shown}")
+
+    def report(self) -> Report:
+        """Ends the run."""
+        return Report(self.args.folder / WEIGHTS, self.steps, self.updates, self.cpu_s, self.folder.rows)
+
+
+class LaneTraining(FolderTraining):
+    """One run: all agents of both teams, or of one, learn in all lanes.
+
+    Attributes:
         roster: The learning agents.
         replay: Their last decisions.
         collector: Plays the lanes.
-        rng: Generator of the draws from the replay.
-        updates: Gradient steps so far.
-        losses: Columns of the curve about the last one.
-        figures: Of the last evaluation.
-        cpu_s: Processor time so far, evaluations left out.
     """
 
     LOSSES: ClassVar[tuple[str, ...]] = ("loss",)
@@ -199,9 +300,8 @@ class LaneTraining:
             rows: Decisions of a lane that the replay keeps.
             **recorded: Keywords of `Collector`: what else is recorded, and where matches start.
         """
-        torch.set_num_threads(1)
+        super().__init__(args, folder, np.random.default_rng([args.seed, 2]), self.LOSSES)
         torch.manual_seed(args.seed)
-        self.args, self.folder = args, folder
         self._check_mates()
         sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
         options = {"numbers": True} if self.LEARNS_NUMBERS else {}
@@ -212,13 +312,7 @@ class LaneTraining:
             self.roster.leave_to_others(sim)
         self.replay = self.REPLAY(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
-        self.rng = np.random.default_rng([args.seed, 2])
         self.evaluation = evaluation or self._evaluate_by_script
-        self.updates, self.cpu_s = 0, 0.0
-        self.losses = dict.fromkeys(self.LOSSES, 0.0)
-        self.figures: dict[str, float] = {}
-        self._began_s = time.process_time()
-        self._learnt: dict[str, Any] = {}
 
     def _check_mates(self) -> None:
         """Refuses teammates that others play where the method cannot learn beside them.
@@ -240,75 +334,35 @@ class LaneTraining:
                 f"{args.team!r}"
             )
 
-    def resume(self, **learnt: Any) -> None:
-        """Registers the learnt modules, and restores them from the checkpoint if the run goes on.
+    @property
+    def steps(self) -> int:
+        """Decisions that the collector has played."""
+        return self.collector.steps
 
-        Args:
-            **learnt: Modules and optimizers by name.
-
-        Raises:
-            FileError: The checkpoint does not fit; names it.
-        """
-        self._learnt, before = learnt, self.folder.before
-        if before is None:
-            return
-        with self.folder.restoring():
-            if self.folder.is_finished:  # weights and curve are there, and nothing else may be
-                last: dict[str, Any] = self.folder.rows[-1]
-                self.collector.steps, self.updates, self.cpu_s = self.folder.steps, last["updates"], last["cpu_s"]
-                return
-            for name, part in learnt.items():
-                part.load_state_dict(before[name])
-            self.restore(before)
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        self.collector.steps = steps
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint holds beside the learnt parts."""
-        counts = {"updates": self.updates, "losses": self.losses, "cpu_s": self.cpu_s}
         replay = {"replay": self.replay.state()} if self.KEEPS_REPLAY else {}
-        return {**replay, "collector": self.collector.state(), "rng": self.rng.bit_generator.state, **counts}
+        return {**replay, "collector": self.collector.state(), **super().state()}
 
     def restore(self, before: dict[str, Any]) -> None:
         """Restores what `state` returned."""
         if self.KEEPS_REPLAY:
             self.replay.restore(before["replay"])
         self.collector.restore(before["collector"])
-        self.rng.bit_generator.state = before["rng"]
-        self.updates, self.losses, self.cpu_s = before["updates"], before["losses"], before["cpu_s"]
+        super().restore(before)
 
-    @property
-    def progress(self) -> float:
-        """How much of the training is done."""
-        return min(self.collector.steps / self.args.total_steps, 1.0)
-
-    def should_continue(self, policy: Policy) -> bool:
-        """Whether the training continues; evaluates ``policy`` and writes a checkpoint where these are due."""
-        self.cpu_s += time.process_time() - self._began_s
-        steps = self.collector.steps
-        if self.folder.is_due(steps):
-            self._evaluate(policy)
-        self.folder.progress.update(steps, **self.figures, **self.losses)
-        self._began_s = time.process_time()
-        return steps < self.args.total_steps
+    def measure(self, policy: Policy) -> dict[str, float]:
+        """What the evaluation finds of players by the current weights."""
+        return self.evaluation(lambda team: policy.player(self.roster.game, team))
 
     def count_update(self, *losses: torch.Tensor | float) -> None:
         """Counts a gradient step, whose `LOSSES` these are."""
         self.updates += 1
         self.losses = {name: float(torch.as_tensor(x).detach()) for name, x in zip(self.LOSSES, losses, strict=True)}
-
-    def _evaluate(self, policy: Policy) -> None:
-        game, steps = self.roster.game, self.collector.steps
-        figures = self.evaluation(lambda team: policy.player(game, team))
-        self.figures = figures
-        facts = {**policy.notes(), "steps": steps, "updates": self.updates, "figures": figures}
-        path, args = self.args.folder / WEIGHTS, self.args
-        save_policy(path, policy.arrays(), method=self.folder.method, env_id=args.env_id, args=args.settings, **facts)
-        row = {"steps": steps, "updates": self.updates, **figures, **self.losses, "cpu_s": self.cpu_s}
-        state = None  # at the end: the schedules have ended, so nothing could go on as in a longer run
-        if steps < args.total_steps:
-            state = {**{name: part.state_dict() for name, part in self._learnt.items()}, **self.state()}
-        self.folder.record(row, state)
-        shown = "  ".join(f"{name} {value:.3g}" for name, value in {**figures, **self.losses}.items())
-        self.folder.progress.say(f"{steps:9d} decisions: {shown}")
 
     def _evaluate_by_script(self, player_of: Callable[[str], Opponent]) -> dict[str, float]:
         """Share of matches won against the script: of all, and as each team where the teams are not alike."""
@@ -328,8 +382,7 @@ class LaneTraining:
     def report(self) -> Report:
         """Ends the run."""
         self.collector.sim.close()
-        path = self.args.folder / WEIGHTS
-        return Report(path, self.collector.steps, self.updates, self.cpu_s, self.folder.rows)
+        return super().report()
 
 
 class Training(LaneTraining):

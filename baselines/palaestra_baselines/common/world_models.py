@@ -7,7 +7,7 @@ agents is one batched matrix product; therefore tensors in this file have the ag
     a_i ~ actor_i(z_i, a_j of the earlier agents),    Q = critic(z_1, .., z_A, a_1, .., a_A)
 
 A latent is a row of groups of `GROUP` numbers that add up to 1 each. Rewards and values are categorical over bins of
-their `symlog` (Hafner et al., arXiv 2301.04104). This is as in TD-MPC2 (Hansen et al., arXiv 2310.16828). Hidden layers
+their symlog (Hafner et al., arXiv 2301.04104). This is as in TD-MPC2 (Hansen et al., arXiv 2310.16828). Hidden layers
 are normalised (Ba et al., arXiv 1607.06450), ours without weights, and have SiLU units, cheaper on a CPU than Mish.
 """
 
@@ -135,13 +135,8 @@ SIZES: dict[str, dict[str, Any]] = {
 # ---------------------------------------------------------------------------------------------- numbers and categories
 
 
-def symlog(values: torch.Tensor) -> torch.Tensor:
-    """sign(x) log(1 + abs(x))."""
-    return values.sign() * values.abs().log1p()
-
-
 def symexp(values: torch.Tensor) -> torch.Tensor:
-    """The inverse of `symlog`."""
+    """sign(x) (exp(abs(x)) - 1), the inverse of symlog(x) = sign(x) log(1 + abs(x))."""
     return values.sign() * values.abs().expm1()
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from palaestra_baselines.common.lm import critic, hf_model, text_player
+from palaestra_baselines.common.lm import critic, hf_model, lm_players
 
 MARKS = ("<bos>", "<|im_start|>", "<|im_end|>")
 FIRST_LETTER = len(MARKS)
@@ -105,4 +105,4 @@ def pretend(monkeypatch: pytest.MonkeyPatch, chat_template: str | None = "ChatML
 
     monkeypatch.setattr(hf_model, "load_causal_model", load_causal_model)
     assert critic.token_ids is hf_model.token_ids  # nothing else loads
-    assert text_player.HFModel is hf_model.HFModel
+    assert lm_players.HFModel is hf_model.HFModel

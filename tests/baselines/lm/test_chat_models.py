@@ -22,12 +22,12 @@ from baselines.lm.pretended_device import NAME, PretendedDevice
 from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
-from palaestra_baselines.common.checkpoints import load_checkpoint, save_checkpoint
 from palaestra_baselines.common.lm import hf_model
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens
+from palaestra_baselines.common.lm.lm_players import TextPlayer
 from palaestra_baselines.common.lm.losses import loss_mask
 from palaestra_baselines.common.lm.rollouts import play_at_own_pace
-from palaestra_baselines.common.lm.text_player import TextPlayer
+from palaestra_baselines.common.run_outputs import load_checkpoint, save_checkpoint
 
 pytestmark = pytest.mark.check
 
@@ -243,7 +243,8 @@ REWARDS = {"srft": "exact_match"}
 
 def test_weights_of_bfloat16_learn_and_resume(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     chat_model.pretend(monkeypatch)
-    run = grpo.Run(grpo.Args(**FEW, dtype="bfloat16", kl=0.1))
+    args = grpo.Args(**FEW, dtype="bfloat16", kl=0.1)
+    run = grpo.Run(args)
     assert run.reference is not None
     assert {weight.dtype for weight in (*run.model.parameters(), *run.reference.parameters())} == {torch.bfloat16}
     run.reward = lambda rollout, info: torch.arange(float(len(rollout.turns)))
@@ -253,9 +254,12 @@ def test_weights_of_bfloat16_learn_and_resume(monkeypatch: pytest.MonkeyPatch, t
     found = run.model.log_probs(ids, torch.tensor([[False, True, True, True]] * 2))
     assert found.dtype == torch.float32
     assert any((weight != before[name]).any() for name, weight in run.model.state_dict().items())
-    save_checkpoint(tmp_path / "checkpoint.safetensors", run.state())
-    again = grpo.Run(grpo.Args(**FEW, dtype="bfloat16", kl=0.1))
-    again.restore(load_checkpoint(tmp_path / "checkpoint.safetensors", trusted=True))
+    state = {name: part.state_dict() for name, part in run.learnt().items()}
+    save_checkpoint(tmp_path / "checkpoint.safetensors", state | run.state())
+    again, saved = grpo.Run(args), load_checkpoint(tmp_path / "checkpoint.safetensors", trusted=True)
+    for name, part in again.learnt().items():
+        part.load_state_dict(saved[name])
+    again.restore(saved)
     for weight, same in zip(run.model.parameters(), again.model.parameters(), strict=True):
         assert same.dtype == torch.bfloat16
         assert torch.equal(weight, same)

@@ -16,14 +16,14 @@ pytest.importorskip("tyro")
 import torch
 
 import palaestra_assets
+from palaestra.core.contract.turn_tokens import TOLD
 from palaestra_baselines import critic_search, grpo
 from palaestra_baselines.common.lm import critic as critics
-from palaestra_baselines.common.lm.base import load_base
 from palaestra_baselines.common.lm.critic import accuracy, label_turns, load_critic, told_answers
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, loss_mask
-from palaestra_baselines.common.lm.name_tokens import TOLD
 from palaestra_baselines.common.lm.rollouts import make_batch, play
+from palaestra_baselines.common.lm.tiny_model import load_base
 from palaestra_baselines.common.policy_file import read_policy
 from palaestra_baselines.critic_search import mixed_advantages, noise_of, turn_advantages
 
@@ -77,7 +77,7 @@ def test_turns_of_use_become_likelier_where_all_answers_are_alike():
     labels = rollout.labels.gather(1, rollout.turn.clamp(min=0))
     gain = new - old
     assert gain[mask & (labels > 0)].mean() > gain[mask & (labels < 0)].mean() + 0.01
-    assert run.seen["critic_accuracy"] == 1.0
+    assert run.losses["critic_accuracy"] == 1.0
 
 
 def test_a_noisy_critic_errs_as_often_as_it_says():

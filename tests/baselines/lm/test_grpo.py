@@ -22,14 +22,14 @@ import palaestra_assets
 from palaestra.cli import main as command_line
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
+from palaestra.games.search.name_tokens import CONTEXT, VOCABULARY
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm import base as bases
-from palaestra_baselines.common.lm.base import RECIPES, Unranked, base_file, load_base, train_base
+from palaestra_baselines.common.lm.base import RECIPES, Unranked, train_base
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.losses import chosen, group_advantages, loss_mask
-from palaestra_baselines.common.lm.name_tokens import CONTEXT, VOCABULARY
 from palaestra_baselines.common.lm.rollouts import Rollout, make_batch, measure_exact_match, play
-from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel, model_of
+from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel, base_file, load_base, model_of
 from palaestra_baselines.common.policy_file import read_policy
 
 pytestmark = pytest.mark.check
@@ -153,7 +153,7 @@ def test_an_iteration_compares_the_matches_of_one_question(monkeypatch: pytest.M
     assert (prompts == prompts[:, :1]).all()
     assert len(prompts[:, 0].unique(dim=0)) == 3
     assert advantages.tolist() == pytest.approx([1.5, -0.5, -0.5, -0.5, *[0.0] * 8], abs=1e-3)
-    assert run.seen["mixed"] == pytest.approx(1 / 3)
+    assert run.losses["mixed"] == pytest.approx(1 / 3)
 
 
 def test_kl_holds_the_policy_at_its_base_and_entropy_spreads_it(base: TinyModel, rollout: Rollout):
@@ -281,7 +281,7 @@ def test_a_file_plays_tokens_and_text_as_the_model_does():
 
 
 def test_a_file_refuses_what_it_cannot_read():
-    with pytest.raises(FileError, match=r'plays SearchQA with form="tokens" or form="text"'):
+    with pytest.raises(FileError, match=r'SearchQA has no tokens .* give form="tokens" or form="text"'):
         evaluate(TWO_HOPS, base_file("shortcut"), matches=1)
     with pytest.raises(FileError, match="take fewer or shorter turns"):
         evaluate(TWO_HOPS, base_file("shortcut"), matches=1, form="text", max_turns=12)

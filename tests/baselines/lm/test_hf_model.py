@@ -20,15 +20,16 @@ import torch
 from reliability.model_folders import write_llama
 
 from palaestra import registry
+from palaestra.core.contract.turn_tokens import PAD
 from palaestra.core.files import FileError
 from palaestra.evaluation import evaluate
-from palaestra.games.search.turn_codec import parse
+from palaestra.games.search.name_tokens import CONTEXT
+from palaestra.games.search.turn_codec import TurnCodec, parse
 from palaestra_baselines import critic_search, grpo, opd, pi_play, srft
 from palaestra_baselines.common.lm.base import ARITH
 from palaestra_baselines.common.lm.critic import ASKED
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, check_same_tokens
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, reverse_kl
-from palaestra_baselines.common.lm.name_tokens import CONTEXT, PAD
 from palaestra_baselines.common.lm.rollouts import Rollout, play_at_own_pace
 from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, WIDTH, TinyModel
 from palaestra_baselines.common.policy_file import save_policy
@@ -346,8 +347,8 @@ def test_without_demonstrations_as_text_it_is_refused_before_it_learns(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     args = srft.Args(**FEW, model=str(folder), env_id=ID, directory=tmp_path)
-    monkeypatch.setattr(TextTokens, "told_lanes", lambda *_: {"question": ["Who?"]})
-    with pytest.raises(ValueError, match=r'SearchQA has no info\["demonstration"\].*take MathText'):
+    monkeypatch.setattr(TurnCodec, "demonstration", lambda *_: [])
+    with pytest.raises(ValueError, match=r"SearchQA has no demonstrations as text.*take SearchQA or MathText"):
         srft.Run(args)
 
 

@@ -12,6 +12,8 @@ pytest.importorskip("safetensors")
 
 import torch
 
+from palaestra.core.contract.turn_tokens import END, INFO, INFO_END, PAD
+from palaestra.games.search.name_tokens import FIRST_RELATION, SEARCH
 from palaestra_baselines.common.lm.losses import (
     Level,
     chosen,
@@ -23,7 +25,6 @@ from palaestra_baselines.common.lm.losses import (
     ratios,
     supervised_loss,
 )
-from palaestra_baselines.common.lm.name_tokens import END, FIRST_RELATION, INFO, INFO_END, PAD, SEARCH
 from palaestra_baselines.common.lm.rollouts import UNSAID, Rollout
 
 B, T, V = 4, 7, 5

@@ -13,40 +13,34 @@ pytest.importorskip("safetensors")
 
 import torch
 
+from palaestra.core.contract.turn_tokens import BOS, DOT, END, INFO, INFO_END, PAD, TOLD
 from palaestra.core.run.simulation import Simulation
-from palaestra.games.search.turn_codec import fresh_passage, fresh_path, question_of
-from palaestra_baselines.common.lm.base import load_base
-from palaestra_baselines.common.lm.demonstrations import Demonstrator
-from palaestra_baselines.common.lm.losses import chosen, loss_mask
-from palaestra_baselines.common.lm.name_tokens import (
+from palaestra.games.search.name_tokens import (
     ANSWER,
-    BOS,
-    DOT,
-    END,
     FIRST_NAME,
     FIRST_RELATION,
-    INFO,
-    INFO_END,
-    PAD,
     SEARCH,
-    TOLD,
     TURN,
     UNUSED,
     VOCABULARY,
     NameTokens,
 )
+from palaestra.games.search.turn_codec import fresh_passage, fresh_path, question_of
+from palaestra_baselines.common.lm.demonstrations import Demonstrator
+from palaestra_baselines.common.lm.losses import chosen, loss_mask
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
 from palaestra_baselines.common.lm.rollouts import (
     UNSAID,
     Rollout,
     check_fits,
+    demonstrate,
     make_batch,
     measure_all,
     play,
     play_at_own_pace,
     rows_of,
 )
-from palaestra_baselines.common.lm.tiny_model import TinyModel
+from palaestra_baselines.common.lm.tiny_model import TinyModel, load_base
 
 pytestmark = pytest.mark.check
 
@@ -239,6 +233,9 @@ def test_the_demonstrator_answers_right_by_reading_alone(id: str):
     rollout = play(Demonstrator(0), sim, tokens, np.arange(LANES, dtype=np.uint64), torch.Generator())
     assert rollout.exact_match.tolist() == [1.0] * LANES
     assert (rollout.labels[torch.arange(LANES), rollout.turns - 1] == 1).all()
+    given = demonstrate(sim, tokens, np.arange(LANES, dtype=np.uint64))
+    for name, value in vars(rollout).items():
+        assert torch.equal(getattr(given, name), value), name
 
 
 def test_the_demonstrator_errs_as_it_is_told(batch: tuple[Simulation, NameTokens]):

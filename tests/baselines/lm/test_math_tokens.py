@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ pytest.importorskip("safetensors")
 
 import torch
 
+from palaestra.core.contract.turn_tokens import BOS, DOT, END, PAD
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import evaluate
 from palaestra.games.mathtext import math_language as words
-from palaestra_baselines.common.lm.base import ARITH
-from palaestra_baselines.common.lm.math_tokens import FIRST_WORD, MathTokens, WorkedSolutions, with_sums
-from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, DOT, END, PAD
-from palaestra_baselines.common.lm.rollouts import UNSAID, check_fits, make_batch, play, play_at_own_pace
+from palaestra.games.mathtext.math_tokens import ANSWER, FIRST_WORD, MathTokens
+from palaestra_baselines.common.lm.base import ARITH, RECIPES, Demonstrations
+from palaestra_baselines.common.lm.demonstrations import with_sums
+from palaestra_baselines.common.lm.rollouts import UNSAID, Rollout, check_fits, demonstrate, make_batch
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 pytestmark = pytest.mark.check
@@ -49,7 +51,7 @@ def value_of(question: str, has_sums: bool = False) -> int:
 
 def test_questions_fill_the_same_columns_whatever_their_length(batch: tuple[Simulation, MathTokens]):
     sim, tokens = batch
-    rollout = play(WorkedSolutions(sim, tokens), sim, tokens, SEEDS, torch.Generator())
+    rollout = demonstrate(sim, tokens, SEEDS)
     prompts = rollout.ids[:, : tokens.question_size]
     assert (prompts[:, 0] == BOS).all()
     assert (prompts != PAD).all()
@@ -80,19 +82,31 @@ def test_turns_come_back_and_nothing_is_said_behind_a_mark(batch: tuple[Simulati
 @pytest.mark.check
 @pytest.mark.parametrize("id", [ARITH, "palaestra/MathText-Algebra-v0"])
 @pytest.mark.parametrize("split", ["train", "long"])
-def test_worked_solutions_are_right_at_both_paces(id: str, split: str):
+def test_worked_solutions_are_right(id: str, split: str):
     sim, tokens = make_batch(id, LANES, split=split)
-    for player in (play, play_at_own_pace):
-        rollout = player(WorkedSolutions(sim, tokens), sim, tokens, SEEDS, torch.Generator())
-        assert rollout.exact_match.tolist() == [1.0] * LANES
-        assert rollout.labels[:, 0].tolist() == [1] * LANES
-        assert rollout.turns.tolist() == [1] * LANES
-        if player is play:
-            assert (rollout.ids[rollout.sampled] != PAD).all()
+    rollout = demonstrate(sim, tokens, SEEDS)
+    assert rollout.exact_match.tolist() == [1.0] * LANES
+    assert rollout.labels.tolist() == [[1]] * LANES
+    assert rollout.turns.tolist() == [1] * LANES
+    assert (rollout.ids[rollout.sampled] != PAD).all()
+
+
+def test_solutions_in_steps_are_shown_step_by_step():
+    sim, tokens = make_batch(ARITH, LANES, turns="steps")
+    rollout = demonstrate(sim, tokens, SEEDS)
+    assert rollout.exact_match.tolist() == [1.0] * LANES
+    assert {*rollout.turns.tolist()} == {3, 4, 5}  # chains of 2, 3 and 4, and the answer
+    assert (rollout.labels.sum(1) == rollout.turns).all()
+
+
+def erring(batch: tuple[Simulation, MathTokens], share: float) -> Rollout:
+    """Demonstrations of the base ``sums``, with this share of wrong ones."""
+    demonstrations = Demonstrations(dataclasses.replace(RECIPES["sums"], noise=share, seed=1), *batch)
+    return demonstrations.play(SEEDS, np.random.default_rng(0), torch.Generator())
 
 
 def test_wrong_solutions_add_and_go_on_with_what_follows(batch: tuple[Simulation, MathTokens]):
-    sim, tokens = batch
+    sim, _ = batch
     sim.reset(seed=SEEDS)
     right = sim.states["turn"].astype(np.int64)
     wrong = with_sums(right)
@@ -112,10 +126,10 @@ def test_wrong_solutions_add_and_go_on_with_what_follows(batch: tuple[Simulation
         differs += (row != solution).any()
         assert (row != solution).any() == ("*" in asked and [*row] != [*solution])
     assert 0.3 < differs / LANES < 0.95
-    rollout = play(WorkedSolutions(sim, tokens, wrong=1.0), sim, tokens, SEEDS, torch.Generator())
+    rollout = erring(batch, 1.0)
     expected = [value_of(text_of(q), True) == value_of(text_of(q)) for q in sim.states["question"]]
     assert rollout.exact_match.bool().tolist() == expected
-    half = play(WorkedSolutions(sim, tokens, seed=1, wrong=0.5), sim, tokens, SEEDS, torch.Generator())
+    half = erring(batch, 0.5)
     assert rollout.exact_match.mean() < half.exact_match.mean() < 1.0
 
 

@@ -18,12 +18,11 @@ pytest.importorskip("tyro")
 import torch
 from baselines.short_runs import assert_same_policy
 
+from palaestra.games.search.name_tokens import FIRST_RELATION
 from palaestra_baselines import opd
-from palaestra_baselines.common.lm.base import base_file
 from palaestra_baselines.common.lm.losses import loss_mask, reverse_kl
-from palaestra_baselines.common.lm.name_tokens import FIRST_RELATION
 from palaestra_baselines.common.lm.rollouts import Rollout, play
-from palaestra_baselines.common.lm.tiny_model import Nucleus, TinyModel
+from palaestra_baselines.common.lm.tiny_model import Nucleus, TinyModel, base_file
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 
 pytestmark = pytest.mark.check
@@ -162,8 +161,8 @@ def test_the_student_comes_nearer_to_its_teacher(loss: opd.Loss):
     for _ in range(3):
         run.learn(rollout, torch.zeros(8))
     assert distance(run, rollout) < 0.9 * before
-    assert 0.0 < run.seen["support_mass"] <= 1.0
-    assert run.seen["gradient_norm"] > 0.0
+    assert 0.0 < run.losses["support_mass"] <= 1.0
+    assert run.losses["gradient_norm"] > 0.0
 
 
 def test_the_curve_has_the_mass_and_the_distance_before_the_update(run: opd.Run, rollout: Rollout):
@@ -172,8 +171,8 @@ def test_the_curve_has_the_mass_and_the_distance_before_the_update(run: opd.Run,
         student, teacher = (m.log_probs(rollout.ids, mask) for m in (run.model, run.teacher))
     mass = np.mean([float(p[q.argsort()[-16:]].exp().sum()) for p, q in zip(student, teacher, strict=True)])
     run.learn(rollout, torch.zeros(8))
-    assert run.seen["support_mass"] == pytest.approx(mass, abs=1e-5)
-    assert run.seen["kl"] == pytest.approx(before, rel=1e-4)
+    assert run.losses["support_mass"] == pytest.approx(mass, abs=1e-5)
+    assert run.losses["kl"] == pytest.approx(before, rel=1e-4)
 
 
 @pytest.mark.parametrize("loss", ["sampled", "top_k", "full"])

@@ -11,17 +11,16 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 
-import torch
-
+from palaestra.core.contract.turn_tokens import BOS, END, INFO, INFO_END
 from palaestra.games.search.language import ARTICLES
+from palaestra.games.search.name_tokens import ANSWER, SEARCH
 from palaestra.games.search.reading_language import FUNCTION_WORDS
 from palaestra.games.search.reading_questions import QUESTION
+from palaestra.games.search.reading_tokens import KEPT, ReadingTokens
 from palaestra.games.search.reading_world import TOKENS
 from palaestra_baselines.common.lm import base as bases
 from palaestra_baselines.common.lm.base import Recipe, train_base
-from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, END, INFO, INFO_END, SEARCH
-from palaestra_baselines.common.lm.reading_tokens import KEPT, Reader, ReadingTokens
-from palaestra_baselines.common.lm.rollouts import Rollout, make_batch, play, rows_of
+from palaestra_baselines.common.lm.rollouts import Rollout, demonstrate, make_batch, rows_of
 
 pytestmark = pytest.mark.check
 
@@ -33,7 +32,7 @@ LANES = 32
 def played() -> tuple[ReadingTokens, Rollout, list[str]]:
     """Matches of the script that answers right, and the words of tokens."""
     sim, tokens = make_batch(ID, LANES)
-    rollout = play(Reader(sim, tokens), sim, tokens, np.arange(LANES, dtype=np.uint64), torch.Generator())
+    rollout = demonstrate(sim, tokens, np.arange(LANES, dtype=np.uint64))
     return tokens, rollout, [sim.game.captions.words[word] for word in tokens.word_of]
 
 
@@ -53,9 +52,7 @@ def test_words_that_say_nothing_are_left_out_of_passages_and_others_stay_in_orde
     memory = tokens.new_memory(LANES)
     question = tokens.questions(rows_of(sim), memory)
     assert (question[:, 0] == BOS).all()
-    reader = Reader(sim, tokens)
-    reader.start(torch.from_numpy(question))
-    sim.step(tokens.actions(reader.turn, memory)[:, None])
+    sim.step(tokens.actions(tokens.demonstration(sim.states, 0), memory)[:, None])
     found, words = tokens.passages(rows_of(sim), memory), sim.game.captions.words
     assert (found[:, 0] == INFO).all()
     assert (found[:, -1] == INFO_END).all()

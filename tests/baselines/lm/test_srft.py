@@ -19,10 +19,9 @@ import torch
 from baselines.short_runs import assert_same_policy, resumed_after
 
 from palaestra_baselines import srft
-from palaestra_baselines.common.lm.base import base_file
 from palaestra_baselines.common.lm.losses import chosen, loss_mask
 from palaestra_baselines.common.lm.rollouts import Rollout, play
-from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel
+from palaestra_baselines.common.lm.tiny_model import PAD, TinyModel, base_file
 from palaestra_baselines.common.policy_file import read_policy
 
 pytestmark = pytest.mark.check
@@ -186,8 +185,8 @@ def test_sft_comes_before_grpo_with_as_many_demonstrations():
     while single.steps < 24:
         single.iterate()
     assert run.steps == single.steps
-    assert shown == [GROUPS] * single.iterations
-    assert run.iterations == 2 * single.iterations
+    assert shown == [GROUPS] * single.updates
+    assert run.updates == 2 * single.updates
 
 
 def test_sft_alone_plays_nothing_and_learns_demonstrations(monkeypatch: pytest.MonkeyPatch):

@@ -13,7 +13,7 @@ pytest.importorskip("safetensors")
 
 import torch
 
-from palaestra_baselines.common.lm.name_tokens import CONTEXT, VOCABULARY
+from palaestra.games.search.name_tokens import CONTEXT, VOCABULARY
 from palaestra_baselines.common.lm.tiny_model import HEADS, LAYERS, PAD, TinyModel, last_tokens, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 

@@ -27,35 +27,32 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 import tyro
 
-import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
+from palaestra.games.mathtext.math_rules import demonstrations as worked_solutions
 from palaestra.games.search.library import TOP
-from palaestra_baselines.common.lm.demonstrations import Demonstrator
+from palaestra.games.search.name_tokens import CONTEXT, NameTokens
+from palaestra_baselines.common.lm.demonstrations import Demonstrator, with_sums
 from palaestra_baselines.common.lm.losses import chosen, loss_mask, supervised_loss
-from palaestra_baselines.common.lm.math_tokens import MathTokens, WorkedSolutions
-from palaestra_baselines.common.lm.name_tokens import CONTEXT, NameTokens
 from palaestra_baselines.common.lm.privileged import FORMS, prefixes
-from palaestra_baselines.common.lm.reading_tokens import Reader, ReadingTokens
 from palaestra_baselines.common.lm.rollouts import (
-    FixedTokens,
     Rollout,
-    Speaker,
+    demonstrate,
     longest_match,
     make_batch,
     measure_all,
     play,
 )
-from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
-from palaestra_baselines.common.policy_file import read_policy, save_policy
+from palaestra_baselines.common.lm.tiny_model import Base, TinyModel
+from palaestra_baselines.common.policy_file import save_policy
 from palaestra_baselines.common.training import gradient_step
 
 PLAYED_BY = "grpo"
@@ -76,8 +73,7 @@ class Recipe:
         env_id: Environment of the demonstrations.
         hops: Facts that their questions need, the fewest and the most; None for what the environment asks.
         shortcut: See `palaestra_baselines.common.lm.demonstrations.Demonstrator`.
-        noise: Likewise; of MathText the share of wrong solutions, see
-            `palaestra_baselines.common.lm.math_tokens.WorkedSolutions`.
+        noise: Likewise; of MathText the share of solutions `with_sums`.
         told: Share of the demonstrations with a prefix, equal parts of each of
             `palaestra_baselines.common.lm.privileged.FORMS`.
         last: How often the best passage is surely shown last, and else passages in any order: a share. None shows
@@ -112,9 +108,6 @@ RECIPES = {
 }
 
 
-Base = Literal["shortcut", "early", "noisy", "teacher", "sums", "worked"]
-
-
 class Unranked(NameTokens):
     """Tokens of a retriever that finds the same passages and does not rank them."""
 
@@ -137,25 +130,26 @@ class Unranked(NameTokens):
 class Demonstrations:
     """The demonstrations of a recipe."""
 
-    def __init__(self, recipe: Recipe, sim: Simulation, tokens: FixedTokens) -> None:
-        """Starts the script that gives them."""
+    def __init__(self, recipe: Recipe, sim: Simulation, tokens: Any) -> None:
+        """Starts the script that errs."""
         self.recipe, self.sim, self.tokens = recipe, sim, tokens
-        self.script: Speaker
-        if isinstance(tokens, ReadingTokens):
-            self.script = Reader(sim, tokens)
-        elif isinstance(tokens, MathTokens):
-            self.script = WorkedSolutions(sim, tokens, recipe.seed, recipe.noise)
-        else:
-            self.script = Demonstrator(recipe.seed, recipe.shortcut, recipe.noise)
+        self.script = Demonstrator(recipe.seed, recipe.shortcut, recipe.noise)
         self.read = tokens if recipe.last is None else Unranked(sim.game, recipe.seed, recipe.last)
+        self.errors = np.random.default_rng(recipe.seed)
 
     def play(self, seeds: np.ndarray, rng: np.random.Generator, generator: torch.Generator) -> Rollout:
         """Plays one in each lane, of matches uint64 ``[N]``; `rng` draws who has a prefix."""
-        prefix, lanes = None, len(seeds)
-        if type(self.tokens) is NameTokens:  # no subclass: others have no prefixes
-            forms = rng.integers(1, len(FORMS), lanes) * (rng.random(lanes) < self.recipe.told)
-            prefix = partial(prefixes, tokens=self.tokens, forms=forms)
+        if type(self.tokens) is not NameTokens:  # no subclass: others have neither prefixes nor names to err with
+            return demonstrate(self.sim, self.tokens, seeds, self._solutions if self.recipe.noise else None)
+        forms = rng.integers(1, len(FORMS), len(seeds)) * (rng.random(len(seeds)) < self.recipe.told)
+        prefix = partial(prefixes, tokens=self.tokens, forms=forms)
         return play(self.script, self.sim, self.read, seeds, generator, prefix=prefix)
+
+    def _solutions(self, records: np.ndarray, number: int) -> np.ndarray:
+        """Solutions of MathText, some with sums for products, as turns."""
+        words = worked_solutions(records)
+        is_wrong = self.errors.random((len(words), 1)) < self.recipe.noise
+        return self.tokens.turns_of(np.where(is_wrong, with_sums(words), words))
 
 
 def train_base(recipe: Recipe, quiet: bool = True) -> tuple[TinyModel, dict[str, float]]:
@@ -186,21 +180,6 @@ def train_base(recipe: Recipe, quiet: bool = True) -> tuple[TinyModel, dict[str,
             gradient_step(optimizer, loss, rate, recipe.max_gradient_norm)
             progress.update(step + 1, loss=float(loss.detach()))
     return model, measure_all(model, *make_batch(recipe.env_id, QUESTIONS))
-
-
-def base_file(name: str) -> Path:
-    """The file of a base: a bundled one by its name, or any policy of a language model by its path."""
-    return palaestra_assets.path(f"weights/lm_{name}.safetensors") if name in RECIPES else Path(name)
-
-
-def load_base(name: str) -> TinyModel:
-    """The model of `base_file`, with gradients.
-
-    Raises:
-        FileError: It is no saved policy.
-        ValueError: It is one of another method.
-    """
-    return model_of(read_policy(base_file(name))[0]).requires_grad_(True)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -28,16 +28,16 @@ import torch
 import palaestra_assets
 from palaestra.cli.progress_bar import Progress
 from palaestra.cli.typed_arguments import read_arguments
+from palaestra.core.contract.turn_tokens import BAD, GOOD, PAD, TOLD
 from palaestra.core.files.model_loading import token_ids
 from palaestra.core.run.simulation import Simulation
-from palaestra_baselines.common.lm.base import RECIPES, load_base
+from palaestra.games.search.name_tokens import CONTEXT, VOCABULARY, NameTokens
+from palaestra_baselines.common.lm.base import RECIPES
 from palaestra_baselines.common.lm.demonstrations import Demonstrator
 from palaestra_baselines.common.lm.hf_model import HFModel, TextTokens, padded
 from palaestra_baselines.common.lm.losses import chosen, supervised_loss
-from palaestra_baselines.common.lm.name_tokens import BAD, CONTEXT, GOOD, PAD, TOLD, VOCABULARY, NameTokens
-from palaestra_baselines.common.lm.privileged import facts_of
 from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, UNSAID, Rollout, make_batch, play
-from palaestra_baselines.common.lm.tiny_model import TinyModel, model_of
+from palaestra_baselines.common.lm.tiny_model import TinyModel, load_base, model_of
 from palaestra_baselines.common.policy_file import read_policy, save_policy
 from palaestra_baselines.common.training import gradient_step
 
@@ -55,7 +55,7 @@ NOISE = 0.5
 
 def told_answers(sim: Simulation, tokens: NameTokens) -> torch.Tensor:
     """What a critic is told of the matches of all lanes, int64 ``[N, 2]``: `TOLD` and the name of the answer."""
-    facts, hops = facts_of(sim, tokens)
+    facts, hops = tokens.facts(sim.states)
     answers = np.take_along_axis(facts[..., 2], hops - 1, 1)
     return torch.from_numpy(np.concatenate([np.full_like(answers, TOLD), answers], 1))
 

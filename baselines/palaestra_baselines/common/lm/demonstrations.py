@@ -1,7 +1,6 @@
-"""A script that plays SearchQA by what it reads, with the calls of a language model: it gives demonstrations.
+"""Demonstrations with errors, from which weights are made to begin with.
 
-It searches for the name and the first relation of the question, goes on with what the passages say, and answers with
-the last name. It may stop too early, or err in its searches.
+Right ones come from the environment (`palaestra_baselines.common.lm.rollouts.demonstrate`).
 """
 
 from __future__ import annotations
@@ -9,25 +8,26 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from palaestra.core.contract.turn_tokens import BOS, END, PAD, TOLD, packed
+from palaestra.games.mathtext.math_language import ANSWER as ANSWER_WORD
+from palaestra.games.mathtext.math_language import CLOSE, MINUS, STEP, ZERO
 from palaestra.games.search.library import TOP
-from palaestra_baselines.common.lm.name_tokens import (
+from palaestra.games.search.name_tokens import (
     ANSWER,
-    BOS,
-    END,
     FIRST_NAME,
     FIRST_RELATION,
-    PAD,
     PASSAGES,
     SEARCH,
-    TOLD,
     TURN,
     VOCABULARY,
-    packed,
 )
 
 
 class Demonstrator:
-    """The script; `palaestra_baselines.common.lm.rollouts.play` plays it as a model.
+    """A script that plays SearchQA by what it reads; `palaestra_baselines.common.lm.rollouts.play` plays it as a model.
+
+    It searches for the name and the first relation of the question, goes on with what the passages say, and answers
+    with the last name. It may stop too early, or err in its searches.
 
     Where a prefix stands before the question it makes no errors, whatever the prefix tells
     (`palaestra_baselines.common.lm.privileged`): so a model that learns from it can do better with a prefix that tells
@@ -47,7 +47,7 @@ class Demonstrator:
         self.rng = np.random.default_rng(seed)
 
     def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
-        """Reads questions int64 ``[N, P]``, see `palaestra_baselines.common.lm.name_tokens`."""
+        """Reads questions int64 ``[N, P]``, see `palaestra.games.search.name_tokens`."""
         ids = prompts.numpy()
         self.told = (ids == TOLD).any(1)
         ids = np.where((ids == BOS).cumsum(1) > 0, ids, PAD)
@@ -89,3 +89,16 @@ class Demonstrator:
         answer = [np.full(lanes, ANSWER), self.name, ends, np.full(lanes, PAD)]
         self.turn = np.full((lanes, TURN), PAD)
         self.turn[:, : len(search)] = np.where(answers, answer, search).T
+
+
+def with_sums(words: np.ndarray) -> np.ndarray:
+    """Worked solutions of MathText-LeftToRight ``[N, L]`` with sums for products, and what follows from them."""
+    words, lanes = words.copy(), np.arange(len(words))
+    value = words[:, 0] - ZERO
+    for start in range(0, words.shape[1] - STEP, STEP):
+        sign, number, closing, next_word = (words[:, start + column] for column in (1, 2, STEP - 1, STEP))
+        is_step = closing == CLOSE
+        value = np.where(is_step, (value + np.where(sign == MINUS, -1, 1) * (number - ZERO)) % 10, value)
+        for at in (np.full_like(lanes, start + 4), start + STEP + (next_word == ANSWER_WORD)):
+            words[lanes, at] = np.where(is_step, ZERO + value, words[lanes, at])
+    return words

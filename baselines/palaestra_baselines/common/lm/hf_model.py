@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,14 +27,11 @@ from palaestra.core.faces.agent_io import AgentIO
 from palaestra.core.files import FileError, escaped
 from palaestra.core.files.model_loading import load_causal_model, load_tokenizer, refusing, token_ids
 from palaestra.core.run.simulation import Simulation
-from palaestra.game import AgentView
-from palaestra.games.search.turn_codec import TAGS
-from palaestra_baselines.common.lm.privileged import Privileged, told_text
+from palaestra.game import AgentView, Role
 from palaestra_baselines.common.lm.tiny_model import NEVER, PAD, draw, last_tokens
 
 MODEL = "model"
 """Folder of the last weights of a model, beside the policy file that plays it."""
-CLOSING_TAGS = tuple(closing for _, closing in TAGS.values())
 TAIL = 16
 """Tokens of the end of a turn that are searched for a closing tag."""
 SAID = "this-is-the-turn"
@@ -236,14 +233,20 @@ class TextTurns:
     A turn ends behind a closing tag, at a number of `ends`, or after ``longest`` tokens.
     """
 
-    def __init__(self, folder: str | Path, longest: int) -> None:
+    def __init__(self, folder: str | Path, longest: int, verbs: Iterable[str] = ()) -> None:
         """Loads the tokenizer of a model's folder.
+
+        Args:
+            folder: Of the model.
+            longest: See above.
+            verbs: Names of the tags that end turns, see `verbs_of`.
 
         Raises:
             ImportError: transformers is not installed.
             FileError: There is no tokenizer in the folder, or something is wrong with it; names the file.
         """
         self.tokenizer: Any = load_tokenizer(folder)
+        self.closing = [f"</{verb}>" for verb in verbs]
         self.longest, self.size = longest, 1 + max(self.tokenizer.get_vocab().values())
         self.special = [PAD, *(number + 1 for number in self.tokenizer.all_special_ids)]
         self.has_template = bool(getattr(self.tokenizer, "chat_template", None))
@@ -255,7 +258,7 @@ class TextTurns:
         """Whether the tokens of a turn are all of it."""
         if len(turn) >= self.longest or turn[-1] - 1 in self.ends:
             return True
-        return any(tag in self.text_of(turn[-TAIL:]) for tag in CLOSING_TAGS)
+        return any(tag in self.text_of(turn[-TAIL:]) for tag in self.closing)
 
     def prompt(self, text: str) -> list[int]:
         """Numbers of the tokenizer for what a match begins with."""
@@ -286,7 +289,11 @@ class TextTurns:
 
 
 class TextTokens(TextTurns):
-    """Translates between the text of an environment and tokens, with the methods of a `NameTokens`."""
+    """Translates between the text of an environment's first agent and tokens.
+
+    It has the methods of `palaestra.core.contract.turn_tokens.TurnTokens`, and reads what the codec writes in place of
+    observations.
+    """
 
     def __init__(self, sim: Simulation, folder: str | Path, longest: int) -> None:
         """Loads the tokenizer of a model's folder.
@@ -296,44 +303,53 @@ class TextTokens(TextTurns):
             folder: Of the model.
             longest: Most tokens of a turn.
         """
-        super().__init__(folder, longest)
         self.io, self.turns = AgentIO(sim, (0,), codec="text"), int(sim.game.horizon or 1)
+        super().__init__(folder, longest, verbs_of(self.io.codec, self.io.agent_view(0).role))
 
     def new_memory(self, lanes: int) -> np.ndarray:
         """The last tokens of turns, int64 ``[N, 1]``."""
         return np.full((lanes, 1), PAD)
 
-    def questions(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    def questions(self, observations: Any, memory: np.ndarray) -> np.ndarray:
         """The prompts, int64 ``[N, P]``."""
         self.asked: list[str] = list(self.io.observe())
         return padded([self.prompt(text) for text in self.asked])
 
-    def passages(self, observations: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    def passages(self, observations: Any, memory: np.ndarray) -> np.ndarray:
         """What came since the last turn, int64 ``[N, L]``."""
         return padded([self.reply(text, last) for text, (last,) in zip(self.io.observe(), memory, strict=True)])
 
     def actions(self, turns: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """Turns int64 ``[N, L]`` as the environment takes them, int64 ``[N, 17]``."""
+        """Turns int64 ``[N, L]`` as the environment takes them, ``[N, ...]``."""
         memory[:, 0] = [next((token for token in turn[::-1] if token != PAD), PAD) for turn in turns.tolist()]
-        return decoded(self.io.codec, self.io.agent_view(0), list(map(self.text_of, turns.tolist())))
+        texts = list(map(self.text_of, turns.tolist()))
+        return decoded(self.io.codec, self.io.agent_view(None), texts)
 
-    def demonstrations(self) -> list[np.ndarray]:
-        """Right turns, the first of all lanes first, int64 ``[N, L]`` each; paddings where a match has no such turn.
+    def demonstration(self, records: Any, number: int) -> np.ndarray:
+        """Right turns of this number as the codec writes them, int64 ``[N, L]``; paddings where a match has fewer.
 
-        Those that the environment writes, with an end of sequence behind each; of a search, what it asks for on the
-        path of the question, and the answer.
+        The only turn of a match has an end of sequence behind it.
+
+        Args:
+            records: Not read, as the codec reads the lanes.
+            number: Of the turn; the turns are those of where the lanes stand at number 0.
 
         Raises:
-            ValueError: The environment tells neither.
+            ValueError: The environment has none.
         """
-        if "path" in self.told_lanes():
-            both = zip(self.told("path", "SearchQA"), self.told("answers", "SearchQA"), strict=True)
-            turns = [[*(f"<search>{relation} of {subject}</search>" for subject, relation, _ in path),
-                      f"<answer>{answers[0]}</answer>"] for path, answers in both]  # fmt: skip
-            rows = [[token_ids(self.tokenizer, text, special=False) for text in match] for match in turns]
-            return [padded(turn) for turn in itertools.zip_longest(*rows, fillvalue=())]
-        solutions = (token_ids(self.tokenizer, text, special=False) for text in self.told("demonstration", "MathText"))
-        return [padded([[*row, self.tokenizer.eos_token_id] for row in solutions])]
+        if number == 0:
+            write = getattr(self.io.codec, "demonstration", lambda view: [])
+            matches = [write(self.io.agent_view(lane)) for lane in range(self.io.sim.num_envs)]
+            if not all(matches):
+                raise ValueError(
+                    f"{self.io.sim.game.name} has no demonstrations as text, for a model of Hugging Face to learn "
+                    "from: take SearchQA or MathText"
+                )
+            rows = [[token_ids(self.tokenizer, text, special=False) for text in match] for match in matches]
+            end = [self.tokenizer.eos_token_id] if self.turns == 1 else []
+            self._right = [[[*ids, *end] for ids in turn] for turn in itertools.zip_longest(*rows, fillvalue=())]
+        turns = self._right[number] if number < len(self._right) else [[]] * self.io.sim.num_envs
+        return padded(turns)
 
     def told(self, name: str, environment: str) -> np.ndarray:
         """What the environment tells of all lanes in its `info`, objects ``[N]``.
@@ -359,29 +375,29 @@ class TextTokens(TextTurns):
         self.io.tell_lanes(info, np.ones(self.io.sim.num_envs, bool))
         return info
 
-    def privileged(self, form: Privileged) -> torch.Tensor:
-        """The prompts of a teacher, who reads more behind the questions of all lanes, int64 ``[N, L]``.
 
-        Raises:
-            ValueError: The environment does not tell its paths.
-        """
-        paths, answers = self.told("path", "SearchQA"), self.told("answers", "SearchQA")
-        more = (told_text(form, *both) for both in zip(paths, answers, strict=True))
-        return torch.from_numpy(padded([self.prompt(text + told) for text, told in zip(self.asked, more, strict=True)]))
+def verbs_of(codec: Any, role: Role) -> Iterable[str]:
+    """Names of the tags around what turns of a codec say; none where it has no tags."""
+    return codec.tools(role) if hasattr(codec, "tools") else ()
 
 
 def encoded(codec: Any, view: AgentView) -> Sequence[str]:
     """What the agents of N matches read."""
-    if hasattr(codec, "encode_many"):
-        return codec.encode_many(view)
-    return [codec.encode(dataclasses.replace(view, row=row)) for row in view.row]
+    return codec.encode_many(view) if hasattr(codec, "encode_many") else list(map(codec.encode, views_of(view)))
 
 
 def decoded(codec: Any, view: AgentView, texts: Sequence[str]) -> np.ndarray:
     """Turns of N matches as the environment takes them."""
     if hasattr(codec, "decode_many"):
         return codec.decode_many(view, texts)
-    return np.stack([codec.decode(view, text) for text in texts])
+    return np.stack(list(map(codec.decode, views_of(view), texts)))
+
+
+def views_of(view: AgentView) -> Iterator[AgentView]:
+    """Each match of a view of N."""
+    records = {name: getattr(view, name) for name in ("row", "team", "lane", "mask", "record")}
+    for k in range(len(view.row)):
+        yield dataclasses.replace(view, **{name: None if many is None else many[k] for name, many in records.items()})
 
 
 def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:

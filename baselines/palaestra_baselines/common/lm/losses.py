@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from palaestra_baselines.common.lm.name_tokens import PAD
+from palaestra.core.contract.turn_tokens import PAD
 from palaestra_baselines.common.lm.rollouts import Rollout
 
 Level = Literal["token", "turn", "sequence"]

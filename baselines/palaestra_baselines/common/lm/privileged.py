@@ -20,45 +20,27 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from palaestra.core.contract.turn_tokens import DOT, PAD, TOLD, packed
 from palaestra.core.run.simulation import Simulation
-from palaestra_baselines.common.lm.name_tokens import DOT, FIRST_RELATION, PAD, TOLD, NameTokens, packed
+from palaestra_baselines.common.lm.hf_model import padded
 
 Privileged = Literal["none", "path", "partial", "answer", "dot"]
 FORMS: tuple[Privileged, ...] = ("none", "path", "partial", "answer", "dot")
 NONE, PATH, PARTIAL, ANSWER, _ = range(len(FORMS))
 
 
-def facts_of(sim: Simulation, tokens: NameTokens) -> tuple[np.ndarray, np.ndarray]:
-    """The facts that answer the questions of all lanes.
-
-    Returns:
-        Subject, relation and object of each fact as tokens, int64 ``[N, most hops, 3]``, anything beyond the last one;
-        and the number of facts, int64 ``[N, 1]``.
-    """
-    records: Any = sim.states
-    most, lanes = tokens.question_size - 2, np.arange(len(records))[:, None]
-    gold = records["gold"][:, :most].astype(np.int64)
-    names = tokens.token_of[records["name_words"][:, :, 0]]
-    facts = [
-        names[lanes, records["subject"][lanes, gold]],
-        FIRST_RELATION + records["relation"][lanes, gold],
-        names[lanes, records["objects"][lanes, gold, 0]],
-    ]
-    return np.stack(facts, -1), records["hops"].astype(np.int64)[:, None]
-
-
-def prefixes(sim: Simulation, tokens: NameTokens, forms: np.ndarray) -> torch.Tensor:
+def prefixes(sim: Simulation, tokens: Any, forms: np.ndarray) -> torch.Tensor:
     """The prefixes of the questions of all lanes.
 
     Args:
         sim: N matches of `palaestra.games.search.search_qa`.
-        tokens: Translates.
+        tokens: Their `palaestra.games.search.name_tokens.NameTokens`.
         forms: int64 ``[N]``, numbers of `FORMS`.
 
     Returns:
         int64 ``[N, 2 * most hops + 2]``, paddings alone where there is none.
     """
-    facts, hops = facts_of(sim, tokens)
+    facts, hops = tokens.facts(sim.states)
     most = facts.shape[1]
     forms, hop = forms[:, None], np.arange(most)
     tells = hop < hops - (forms == PARTIAL)
@@ -85,3 +67,19 @@ def told_text(form: Privileged, path: Sequence[Sequence[str]], answers: Sequence
         return f"Answer: {answers[0]}\n"
     facts = {"path": path, "partial": path[:-1], "dot": ()}[form]
     return f"Facts: {'; '.join(' - '.join(fact) for fact in facts) or '.'}\n"
+
+
+def told_prompts(tokens: Any, form: Privileged) -> torch.Tensor:
+    """The prompts of a teacher who reads more behind the questions of all lanes, int64 ``[N, L]``.
+
+    Args:
+        tokens: A `palaestra_baselines.common.lm.hf_model.TextTokens` of lanes that have begun.
+        form: What it is told.
+
+    Raises:
+        ValueError: The environment does not tell its paths.
+    """
+    paths, answers = tokens.told("path", "SearchQA"), tokens.told("answers", "SearchQA")
+    more = (told_text(form, *both) for both in zip(paths, answers, strict=True))
+    asked = [tokens.prompt(text + told) for text, told in zip(tokens.asked, more, strict=True)]
+    return torch.from_numpy(padded(asked))

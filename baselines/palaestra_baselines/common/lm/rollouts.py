@@ -22,12 +22,9 @@ import numpy as np
 import torch
 
 from palaestra import registry
+from palaestra.core.contract.turn_tokens import END, PAD, TurnTokens
 from palaestra.core.run.simulation import Simulation
 from palaestra.game import Game
-from palaestra_baselines.common.lm.math_tokens import MathTokens
-from palaestra_baselines.common.lm.name_tokens import END, PAD, TURN, NameTokens
-from palaestra_baselines.common.lm.reading_tokens import GAME as READING
-from palaestra_baselines.common.lm.reading_tokens import ReadingTokens
 from palaestra_baselines.common.lm.tiny_model import TinyModel
 
 UNSAID = -1
@@ -43,7 +40,7 @@ Prefix = Callable[[Simulation], torch.Tensor]
 
 
 class Turns(Protocol):
-    """Knows where turns end."""
+    """What says where turns end."""
 
     def is_complete(self, turn: Sequence[int]) -> bool:
         """Whether a turn has ended."""
@@ -51,7 +48,7 @@ class Turns(Protocol):
 
 
 class Tokens(Turns, Protocol):
-    """Translates between a game and tokens; `palaestra_baselines.common.lm.name_tokens.NameTokens` says how.
+    """What both kinds of tokens have: `TurnTokens`, and `palaestra_baselines.common.lm.hf_model.TextTokens`.
 
     Attributes:
         turns: Most turns of a match.
@@ -59,42 +56,25 @@ class Tokens(Turns, Protocol):
 
     turns: int
 
-    @property
-    def special(self) -> Sequence[int]:
-        """Tokens that are not of the game's own vocabulary, but mark where its parts begin and end."""
-        ...
-
     def new_memory(self, lanes: int) -> np.ndarray:
-        """What is remembered of lanes that have read nothing."""
+        """See `TurnTokens`."""
         ...
 
-    def questions(self, observations: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
-        """Prompts as tokens."""
+    def questions(self, observations: Any, memory: np.ndarray, /) -> np.ndarray:
+        """See `TurnTokens`."""
         ...
 
-    def passages(self, observations: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
-        """What came since the last turn as tokens."""
+    def passages(self, observations: Any, memory: np.ndarray, /) -> np.ndarray:
+        """See `TurnTokens`."""
         ...
 
     def actions(self, turns: np.ndarray, memory: np.ndarray, /) -> np.ndarray:
-        """Turns as the environment takes them."""
+        """See `TurnTokens`."""
         ...
 
-
-class FixedTokens(Tokens, Protocol):
-    """Tokens whose turns, questions and passages have at most a fixed length.
-
-    Attributes:
-        vocabulary: Number of tokens.
-        question_size: Tokens of a question.
-        turn_size: Most tokens of a turn.
-        found_size: Tokens of what a turn finds.
-    """
-
-    vocabulary: int
-    question_size: int
-    turn_size: int
-    found_size: int
+    def demonstration(self, records: Any, number: int) -> np.ndarray:
+        """See `TurnTokens`."""
+        ...
 
 
 class Speaker(Protocol):
@@ -130,10 +110,11 @@ class Rollout:
         turn: int64 ``[N, T]``, number of the turn that a token was sampled in, `UNSAID` for tokens that were read.
         retrieved: bool ``[N, T]``, tokens of passages.
         log_probs: float32 ``[N, T]``, logarithms of the probabilities of sampled tokens when they were sampled; else 0.
-        exact_match: float32 ``[N]``, 1 for a right answer.
+        exact_match: float32 ``[N]``, 1 for a right answer; where the environment asks nothing, for a match that is won.
         returns: float32 ``[N]``, sum of the environment's rewards.
         turns: int64 ``[N]``, turns of each match.
-        labels: int64 ``[N, most turns]``, the environment's ``turn_label`` of each turn; 0 after the end.
+        labels: int64 ``[N, most turns]``, the environment's ``turn_label`` of each turn; 0 after the end, and where it
+            has none.
     """
 
     ids: torch.Tensor
@@ -157,7 +138,7 @@ class Rollout:
 
 @torch.no_grad()
 def speak(
-    model: Speaker, speaking: torch.Tensor, generator: torch.Generator, temperature: float, most: int = TURN
+    model: Speaker, speaking: torch.Tensor, generator: torch.Generator, temperature: float, most: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Samples a turn.
 
@@ -187,7 +168,7 @@ def speak(
 def play(
     model: Speaker,
     sim: Simulation,
-    tokens: FixedTokens,
+    tokens: TurnTokens,
     seeds: np.ndarray,
     generator: torch.Generator,
     temperature: float = 1.0,
@@ -237,7 +218,7 @@ def _play(
     returns = np.zeros(sim.num_envs)
 
     def step(words: torch.Tensor, speaking: torch.Tensor) -> Outcome:
-        sim.step(tokens.actions(words.numpy(), memory)[:, None], lanes=speaking.numpy())
+        play_turns(sim, tokens.actions(words.numpy(), memory), speaking.numpy())
         np.add(returns, sim.rewards[:, 0], out=returns)
         return outcome_of(sim), torch.from_numpy(tokens.passages(rows_of(sim), memory))
 
@@ -245,11 +226,15 @@ def _play(
     return columns.rollout(sim, returns, turns, labels)
 
 
+def play_turns(sim: Simulation, actions: np.ndarray, lanes: np.ndarray) -> None:
+    """Plays actions ``[N, ...]`` of the first agent in some lanes, bool ``[N]``; opponents write over the others'."""
+    sim.step(np.repeat(actions[:, None], len(sim.game.agents), 1), lanes=lanes)
+
+
 def outcome_of(sim: Simulation) -> tuple[torch.Tensor, torch.Tensor]:
     """Whether the matches of all lanes go on, bool ``[N]``, and the labels of their last turns, int64 ``[N]``."""
-    return torch.from_numpy(~(sim.terminated | sim.truncated)), torch.from_numpy(
-        sim.info["turn_label"].astype(np.int64)
-    )
+    labels = sim.info.get("turn_label", np.zeros(sim.num_envs)).astype(np.int64)
+    return torch.from_numpy(~(sim.terminated | sim.truncated)), torch.from_numpy(labels)
 
 
 Outcome = tuple[tuple[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -264,7 +249,7 @@ Converse = Callable[[Speaker, torch.Tensor, Any, int, Step, torch.Generator, flo
 def converse(
     model: Speaker,
     prompts: torch.Tensor,
-    tokens: FixedTokens,
+    tokens: TurnTokens,
     turns: int,
     step: Step,
     generator: torch.Generator,
@@ -347,36 +332,44 @@ def converse_at_own_pace(
     return columns, counts, labels
 
 
-def demonstrated_text(sim: Simulation, tokens: Any, seeds: np.ndarray) -> Rollout:
-    """The demonstrations of an environment of text in each lane, all lanes a turn at a time.
+@torch.no_grad()
+def demonstrate(
+    sim: Simulation, tokens: Tokens, seeds: np.ndarray, write: Callable[[Any, int], np.ndarray] | None = None
+) -> Rollout:
+    """Demonstrations that the environment gives, one in each lane, all lanes a turn at a time.
 
     Args:
-        sim: N lanes.
-        tokens: A `palaestra_baselines.common.lm.hf_model.TextTokens` of them.
+        sim: N lanes, ``autoreset_mode="off"``.
+        tokens: Translates.
         seeds: uint64 ``[N]``.
+        write: Gives the turns by match records and number, as ``tokens.demonstration``, which is the default.
 
     Raises:
         ValueError: The environment has none.
     """
     columns, returns, found = Columns(), np.zeros(sim.num_envs), np.full((sim.num_envs, 1), PAD)
     sim.reset(seed=seeds)
-    memory = tokens.new_memory(sim.num_envs)
+    memory, write = tokens.new_memory(sim.num_envs), write or tokens.demonstration
     columns.read(torch.from_numpy(tokens.questions(rows_of(sim), memory)), retrieved=False)
     counts, labels = torch.zeros(sim.num_envs, dtype=torch.int64), list[torch.Tensor]()
-    for number, written in enumerate(tokens.demonstrations()):
-        turns, speaking = torch.from_numpy(written), (written != PAD).any(1)
-        columns.read(torch.from_numpy(np.where(speaking[:, None], found, PAD)), retrieved=True)
-        columns.say(turns, torch.zeros(turns.shape), number)
-        sim.step(tokens.actions(written, memory)[:, None], lanes=speaking)
-        returns += np.where(speaking, sim.rewards[:, 0], 0.0)
-        found, counts = tokens.passages(rows_of(sim), memory), counts + torch.from_numpy(speaking)
-        labels.append(outcome_of(sim)[1].where(torch.from_numpy(speaking), 0))
+    alive = np.ones(sim.num_envs, bool)
+    while alive.any():
+        number, written = len(labels), write(sim.states, len(labels))
+        alive = alive & (written != PAD).any(1)
+        written = np.where(alive[:, None], written, PAD)
+        columns.read(torch.from_numpy(np.where(alive[:, None], found, PAD)), retrieved=True)
+        columns.say(torch.from_numpy(written), torch.zeros(written.shape), number)
+        play_turns(sim, tokens.actions(written, memory), alive)
+        returns += np.where(alive, sim.rewards[:, 0], 0.0)
+        found, counts = tokens.passages(rows_of(sim), memory), counts + torch.from_numpy(alive)
+        labels.append(outcome_of(sim)[1].where(torch.from_numpy(alive), 0))
+        alive = alive & ~(sim.terminated | sim.truncated)
     return columns.rollout(sim, returns, counts, torch.stack(labels, 1))
 
 
 def stacked(turns: Sequence[Sequence[int]]) -> torch.Tensor:
     """Tokens of unequal numbers as int64 ``[N, L]``, paddings at their ends."""
-    table = np.full((len(turns), max(TURN, *map(len, turns))), PAD)
+    table = np.full((len(turns), max(1, *map(len, turns))), PAD)
     for row, turn in zip(table, turns, strict=True):
         row[: len(turn)] = turn
     return torch.from_numpy(table)
@@ -412,23 +405,27 @@ def make_batch(id: str, lanes: int, **keywords: Any) -> tuple[Simulation, Any]:
     return sim, tokens_of(sim.game)
 
 
-def tokens_of(game: Game) -> FixedTokens:
-    """What translates between a game and a tiny model.
+def tokens_of(game: Game) -> TurnTokens:
+    """What translates between a game and a tiny model: the tokens that its codec of texts has.
 
     Raises:
-        ValueError: The tiny model cannot read such a game.
+        ValueError: It has none, or not for these options.
     """
-    if game.name == READING:
-        return ReadingTokens(game)
-    return MathTokens(game) if game.name.startswith("MathText") else NameTokens(game)
+    turn_tokens = getattr(game.codecs.get("text"), "turn_tokens", None)
+    if turn_tokens is None:
+        raise ValueError(
+            f'{game.name} has no tokens for a tiny model in this form: give form="tokens" or form="text" where it has '
+            "them (SearchQA, MathText); a model of text learns by --model FOLDER"
+        )
+    return turn_tokens(game)
 
 
-def longest_match(tokens: FixedTokens) -> int:
+def longest_match(tokens: TurnTokens) -> int:
     """Most tokens of a match, without a prefix."""
     return tokens.question_size + tokens.turns * (tokens.turn_size + tokens.found_size) - tokens.found_size
 
 
-def check_fits(model: TinyModel, tokens: FixedTokens) -> None:
+def check_fits(model: TinyModel, tokens: TurnTokens) -> None:
     """Looks whether a model can play matches.
 
     Raises:
@@ -447,10 +444,10 @@ def check_fits(model: TinyModel, tokens: FixedTokens) -> None:
         )
 
 
-def rows_of(sim: Simulation) -> np.ndarray:
-    """Observations of the only agent, ``[N, n]``; a view, valid until the next step."""
+def rows_of(sim: Simulation) -> Any:
+    """Observations of the first agent, ``[N, n]``, of a simulation of arrays; a view, valid until the next step."""
     observations: Any = sim.observations
-    return observations[:, 0]
+    return observations[:, 0] if isinstance(observations, np.ndarray) else observations
 
 
 class Columns:
@@ -483,5 +480,6 @@ class Columns:
     def rollout(self, sim: Simulation, returns: np.ndarray, turns: torch.Tensor, labels: torch.Tensor) -> Rollout:
         """The rollout of matches that have ended, with their returns ``[N]``."""
         ids, turn, retrieved, log_probs = self.arrays()
-        exact_match, paid = (torch.from_numpy(row.astype(np.float32)) for row in (sim.info["exact_match"], returns))
+        right: Any = sim.info.get("exact_match", sim.info["winner"] == 0)
+        exact_match, paid = (torch.from_numpy(row.astype(np.float32)) for row in (right, returns))
         return Rollout(ids, turn, retrieved, log_probs, exact_match, paid, turns, labels)

@@ -18,15 +18,20 @@ lanes of different lengths share an array, and what fills the gaps does not chan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
+import palaestra_assets
 from palaestra_baselines.common.flat_networks import fitting_network, load_arrays
+from palaestra_baselines.common.policy_file import read_policy
 
+Base = Literal["shortcut", "early", "noisy", "teacher", "sums", "worked"]
+"""Names of bundled weights, which `palaestra_baselines.common.lm.base` makes."""
 PAD = 0
 WIDTH, LAYERS, HEADS = 96, 2, 4
 ALL = slice(None)
@@ -254,3 +259,18 @@ def model_of(arrays: Mapping[str, np.ndarray]) -> TinyModel:
     model = fitting_network(lambda: TinyModel(len(tokens), len(positions)), arrays)
     load_arrays(model, arrays)
     return model
+
+
+def base_file(name: str) -> Path:
+    """The file of weights to start from: bundled ones by their name, or any policy of a language model by its path."""
+    return palaestra_assets.path(f"weights/lm_{name}.safetensors") if name in get_args(Base) else Path(name)
+
+
+def load_base(name: str) -> TinyModel:
+    """The model of `base_file`, with gradients.
+
+    Raises:
+        FileError: It is no saved policy.
+        ValueError: It is one of another method.
+    """
+    return model_of(read_policy(base_file(name))[0]).requires_grad_(True)

@@ -15,12 +15,10 @@ import numpy as np
 
 from palaestra.core import rng
 from palaestra.core.compile import batch_loop, compiler, compiler_shortcuts
-from palaestra.core.compile.late import LateCode, LateFunction, symbol_of
-from palaestra.core.compile.native import NativeFunction
+from palaestra.core.compile.apart import ApartFunction, FirstCall
 from palaestra.core.compile.reachable import (
     Chain,
     author_options,
-    code_digest,
     free_variables,
     is_enumeration,
     is_own_module,
@@ -32,7 +30,7 @@ from palaestra.core.compile.reachable import (
 Around = Callable[[str, Callable], Callable]
 """``around(name, hook)`` gives what is called in place of a hook."""
 loaded: dict[str, Callable] = {}
-"""Native and late functions of this process by symbol."""
+"""Functions apart of this process by symbol."""
 
 
 class Interpreted:
@@ -123,7 +121,7 @@ class Interpreted:
         return ()
 
     def native_codes(self) -> set[types.CodeType]:
-        """Code of the native functions that the drivers call."""
+        """Code of the functions apart that the drivers call, of those with types."""
         return set()
 
     def load_natives(self, arguments: dict[str, Any]) -> None:
@@ -136,7 +134,7 @@ class Interpreted:
         """Compiles the functions that would be compiled when they are first called."""
 
     def stored_natives(self) -> list[Any]:
-        """The native and late functions that the drivers call, as the cache on disk knows them."""
+        """The functions apart that the drivers call, as the cache on disk knows them."""
         return []
 
     def shortcuts(self) -> contextlib.AbstractContextManager[None]:
@@ -159,23 +157,22 @@ class Compiled(Interpreted):
     # ruff: noqa: D102
 
     def __init__(self, hooks: dict[str, Callable], name: str = "", mark: str = "") -> None:
-        """``name`` of the game, and what says all that its machine code depends on: for late functions."""
+        """``name`` of the game, and what its machine code depends on, for functions apart without types."""
         super().__init__(hooks)
         self._inside = compiler.Inside()
         self._name = name
         self._mark = mark
-        self._natives: dict[NativeFunction, tuple[str, Any]] = {}  # symbols, and what stands for them in the code
-        self._late: dict[LateFunction, tuple[LateCode, Any]] = {}
+        self._natives: dict[ApartFunction, tuple[str, Any]] = {}  # symbols, and what stands for them in the code
+        self._late: dict[ApartFunction, tuple[FirstCall, Any]] = {}  # those without types
 
     def _function(self, value: Any, names: dict[str, Any]) -> Any:
-        if isinstance(value, LateFunction) and self._mark:
+        if not isinstance(value, ApartFunction) or (value.arguments is None and not self._mark):
+            return super()._function(value, names)
+        if value.arguments is None:
             if value not in self._late:
-                digest = code_digest({"late": value.py_func}, self._mark)
-                code = LateCode(value, symbol_of(value, digest), self._load_late)
+                code = FirstCall(value, value.symbol(self._mark), self._load_late)
                 self._late[value] = code, code.call()
             return self._late[value][1]
-        if not isinstance(value, NativeFunction):
-            return super()._function(value, names)
         if value not in self._natives:
             symbol = value.symbol()
             self._natives[value] = symbol, value.call(symbol)
@@ -199,7 +196,7 @@ class Compiled(Interpreted):
         for code, _ in self._late.values():
             code.place(arguments)
 
-    def _load_late(self, code: LateCode) -> int:
+    def _load_late(self, code: FirstCall) -> int:
         name = f"{self._name}, {code.function.py_func.__name__}"
         found = [found.value for found in reachable({"late": code.function.py_func}) if found.is_new]
         with compiler.compiling(name), compiler.announcement(name, found), compiler.without_garbage_collection():
@@ -248,27 +245,26 @@ class Compiled(Interpreted):
 
 
 class _CompiledNative(Compiled):
-    """Binds one native or late function, as a driver of its own."""
+    """Binds one function apart, as a driver of its own."""
 
-    def __init__(self, native: NativeFunction | LateFunction) -> None:
+    def __init__(self, native: ApartFunction) -> None:
         super().__init__({})
         self._native = native
 
     def stored(self, symbol: str) -> Any:
-        """The native function, not compiled yet."""
+        """The function, not compiled yet."""
         function = self._native.py_func
         dispatcher = self._stored(function, {}, symbol, function)
         if self._native in self._natives:
             name = function.__name__
-            raise compiler.Refused(f"the native function {name!r} calls its own address: let it call {name!r}")
+            raise compiler.Refused(f"the function apart {name!r} calls its own address: let it call {name!r}")
         return dispatcher
 
     def explain(self, error: Exception) -> compiler.Refused | None:
-        kind = "late" if isinstance(self._native, LateFunction) else "native"
-        return self._inside.explain(error, {}, self._native.py_func, kind)
+        return self._inside.explain(error, {}, self._native.py_func)
 
 
-def _load(native: NativeFunction | LateFunction, symbol: str, signature: Any) -> tuple[Callable, int]:
+def _load(native: ApartFunction, symbol: str, signature: Any) -> tuple[Callable, int]:
     """Compiles a function or loads it from the cache. Returns what keeps it in memory, and its address."""
     builder = _CompiledNative(native)
     dispatcher = builder.stored(symbol)

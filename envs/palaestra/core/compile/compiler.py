@@ -339,7 +339,7 @@ class Inside:
         return _for_all_constants(numba.njit(**{**chosen, **options(inside=True, batch_loop=batch_loop)})(function))
 
     def explain(
-        self, error: Exception, hooks: dict[str, Callable], apart: types.FunctionType | None = None, kind: str = ""
+        self, error: Exception, hooks: dict[str, Callable], apart: types.FunctionType | None = None
     ) -> Refused | None:
         """What is wrong with code that numba refused, for mistakes whose names numba does not know; else None.
 
@@ -347,7 +347,6 @@ class Inside:
             error: What numba raised.
             hooks: The hooks that were compiled.
             apart: The function that was compiled instead, apart from a kernel.
-            kind: What it is: ``"native"`` or ``"late"``.
         """
         if isinstance(error, Refused):
             return error
@@ -363,7 +362,7 @@ class Inside:
         place = f"{os.path.basename(code.co_filename)} line {line}"
         codes = {getattr(hook, "py_func", hook).__code__: name for name, hook in hooks.items()}
         name = apart.__name__ if apart else next((codes[f.__code__] for f in chain if f.__code__ in codes), None)
-        subject = f"the {f'{kind} function' if apart else 'hook'} {name!r}" if name is not None else "a hook"
+        subject = f"the {'function apart' if apart else 'hook'} {name!r}" if name is not None else "a hook"
         where = f"in {code.co_name!r} ({place})" if name != code.co_name else f"({place})"
         wrong = _wrong_with_memory_or_calls(message, bool(inside), where)
         return None if wrong is None else Refused(f"{subject} {wrong}", code.co_filename, line)
@@ -371,7 +370,7 @@ class Inside:
 
 def _wrong_with_memory_or_calls(message: str, has_line: bool, where: str) -> str | None:
     """The rest of the sentence about a hook, for the mistakes that `Inside.explain` knows."""
-    if wrong_call := re.search(r"the (native|late) function '[^\n]*", message):
+    if wrong_call := re.search(r"the function apart '[^\n]*", message):
         return f"calls {wrong_call[0]} {where}"
     if "cannot type infer runaway recursion" in message:
         return f"never ends {where}: a function that calls itself needs a return before it does"

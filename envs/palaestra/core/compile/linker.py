@@ -73,7 +73,7 @@ class Kernel:
         self._name = game.name
         self._entry_points: dict[str, Callable] = {}
         self._is_torn = False  # a compilation has ended by an error or an interrupt
-        self._earlier: list[Interpreted] = []  # machine code refers to their late functions
+        self._earlier: list[Interpreted] = []  # machine code refers to their functions apart
 
     @property
     def functions(self) -> tuple[types.FunctionType, ...]:
@@ -82,7 +82,7 @@ class Kernel:
 
     @property
     def native_codes(self) -> set[types.CodeType]:
-        """Code of the native functions that the drivers call."""
+        """Code of the functions apart that the drivers call."""
         return self._builder.native_codes()
 
     def compile_late(self) -> None:
@@ -90,7 +90,7 @@ class Kernel:
         self._builder.compile_late()
 
     def cache_names(self) -> set[str]:
-        """Names of the drivers and of the native functions that they call in the file names of the cache."""
+        """Names of the drivers and of the functions apart that they call in the file names of the cache."""
         return {function.py_func.__qualname__ for function in self._stored()}
 
     def cache_folders(self) -> set[Path]:

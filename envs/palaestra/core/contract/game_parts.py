@@ -118,6 +118,10 @@ class Codec(Protocol):
             as they are meant there.
         tools: ``tools(role) -> dict[str, str]``: what texts with tags say, for language models that call tools instead:
             name and what it does; ``<name>text</name>`` is a turn. May be left out.
+        turn_tokens: ``turn_tokens(game)`` -> `palaestra.core.contract.turn_tokens.TurnTokens`: a vocabulary in which
+            small language models play without texts. ValueError where the options are too many for it. May be left out.
+        demonstration: ``demonstration(view) -> list[str]``: right turns of a match from where it stands, for those
+            who learn from texts. Empty where none are known; the record may be None. May be left out.
     """
 
     def observation_space(self, role: Role) -> Any:

@@ -50,7 +50,7 @@ class CallGuard:
     def end_step_by(self, error: BaseException) -> None:
         """Says whether another step may begin after one that an error has ended; it was caught in that very call.
 
-        Machine code raises no error but where a late function could not be compiled: in the midst of a match. Ctrl-C
+        Machine code raises no error but where a function apart could not be compiled: in the midst of a match. Ctrl-C
         has no message.
         """
         raised_at = error.__traceback__

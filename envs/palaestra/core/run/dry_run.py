@@ -216,7 +216,7 @@ def _draw_actions(sim: Simulation, rng: np.random.Generator) -> None:
 def refuse_certain_mistakes(sim: Simulation, make_twin: MakeTwin, natives: Collection[types.CodeType] = ()) -> None:
     """Raises what a few decisions find that is wrong compiled too; before the compiler, which takes seconds, is asked.
 
-    An engine outside is not started for it. What fails inside a native function (code in ``natives``) may have been
+    An engine outside is not started for it. What fails inside a function apart (code in ``natives``) may have been
     called with the wrong arguments, of which the compiler says more.
 
     Raises:

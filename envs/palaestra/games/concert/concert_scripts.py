@@ -7,7 +7,7 @@ plans that the others may have, and takes the best.
 
 from __future__ import annotations
 
-from palaestra.game import late
+from palaestra.game import apart
 from palaestra.games.concert import concert_drafts, concert_search, concert_values
 from palaestra.games.concert.concert_attacks import draft_attacks
 from palaestra.games.concert.concert_drafts import (
@@ -83,9 +83,9 @@ def plan_by_search(s, world, power, scratch):
 
 
 plan_by_value_late, plan_attacks_late, plan_by_search_late = (
-    late(plan_by_value),
-    late(plan_attacks),
-    late(plan_by_search),
+    apart(plan_by_value),
+    apart(plan_attacks),
+    apart(plan_by_search),
 )
 
 

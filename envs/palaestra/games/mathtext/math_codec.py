@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import AgentView, Role, TextSpace, check_template
+from palaestra.game import AgentView, Game, Role, TextSpace, check_template
 from palaestra.games.mathtext.math_language import (
     ALGEBRA,
     ANSWER,
@@ -21,6 +21,7 @@ from palaestra.games.mathtext.math_language import (
     as_text,
 )
 from palaestra.games.mathtext.math_rules import AT_START, MALFORMED_TURN, MOST_TURNS, STEPPED
+from palaestra.games.mathtext.math_tokens import MathTokens
 from palaestra.games.mathtext.score_numbers import PLAIN, read_number
 
 LONGEST_TEXT = 2**20
@@ -147,6 +148,14 @@ class MathCodec:
     def tools(self, role: Role) -> dict[str, str]:
         """The answer; steps are content."""
         return {"answer": "Answers the question, by a number alone."}
+
+    def turn_tokens(self, game: Game) -> MathTokens:
+        """Tokens for small models."""
+        return MathTokens(game)
+
+    def demonstration(self, view: AgentView) -> list[str]:
+        """The worked solution, or its next step, as a turn; none once the next match has begun."""
+        return [] if view.record is None else [as_text(view.record["turn"].tolist())]
 
     def decode(self, view: AgentView, action: str) -> np.ndarray:
         """The turn as tokens, int64 ``[L]``; any text is a turn.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palaestra.game import late, script_integer
+from palaestra.game import apart, script_integer
 from palaestra.games.pursuit.graph_ground import FAR, NO_NODE
 
 NAMES = ("stay", "greedy", "shortest_path", "flee", "keep_exits", "optimal")
@@ -119,7 +119,7 @@ def play_together(s, world, team, which, scratch):
                 scratch.to[slot] = step_to_most_room(s, world, slot, scratch)
 
 
-plan_together = late(play_together)
+plan_together = apart(play_together)
 
 
 # -- pursuers ----------------------------------------------------------------------------------------------------------

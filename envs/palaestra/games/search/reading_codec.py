@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from palaestra.game import Game
 from palaestra.games.search.language import NOTHING
 from palaestra.games.search.library import MOST_HOPS
 from palaestra.games.search.reading_language import RELATIONS
 from palaestra.games.search.reading_questions import EARLIER
 from palaestra.games.search.reading_sources import text_of
+from palaestra.games.search.reading_tokens import ReadingTokens
 from palaestra.games.search.sources import Texts
 from palaestra.games.search.turn_codec import (
     Told,
@@ -34,6 +36,10 @@ class ReadingCodec(TurnCodec):
         found = row["passages"][: sum(number != NOTHING for number in documents)]
         passages = (text_of(self.texts.words, tokens).partition("\n") for tokens in found)
         return [f"Doc {k}{as_shown(title, text)}" for k, (title, _, text) in enumerate(passages, 1)]
+
+    def turn_tokens(self, game: Game) -> ReadingTokens:
+        """See `TurnCodec.turn_tokens`."""
+        return ReadingTokens(game)
 
     def _told_of(self, world: Any, row: Any, record: Any) -> Told:
         """See `TurnCodec.info`."""

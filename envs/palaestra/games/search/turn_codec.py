@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from palaestra.game import AgentView, Role, TextSpace, check_template
+from palaestra.game import AgentView, Game, Role, TextSpace, check_template
 from palaestra.games.search.language import (
     ARTICLES,
     FIRST_WORD,
@@ -24,6 +24,7 @@ from palaestra.games.search.language import (
     stems,
 )
 from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
+from palaestra.games.search.name_tokens import NameTokens
 from palaestra.games.search.queries import QueryTooLongError, query_refusal, split_query, tell_limit
 from palaestra.games.search.scoring import normal_words
 from palaestra.games.search.sources import Texts, question_words
@@ -224,6 +225,22 @@ class TurnCodec:
     def tools(self, role: Role) -> dict[str, str]:
         """The verbs of turns, and what each does."""
         return {verb: TOOLS[verb] for verb in self._verbs}
+
+    def turn_tokens(self, game: Game) -> NameTokens:
+        """Tokens for small models.
+
+        Raises:
+            ValueError: They cannot say all that such a game does.
+        """
+        return NameTokens(game)
+
+    def demonstration(self, view: AgentView) -> list[str]:
+        """A search for each fact of the path and the answer, as turns."""
+        _, answers, path = self._told_of(view.world, view.row, view.record)
+        if not answers or any(len(step) != 3 for step in path):
+            return []
+        searches = (f"<search>{relation} of {subject}</search>" for subject, relation, _ in path)
+        return [*searches, f"<answer>{answers[0]}</answer>"]
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

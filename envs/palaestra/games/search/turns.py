@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from palaestra.game import Array, Choice, Field, native, script_integer
+from palaestra.game import Array, Choice, Field, apart, script_integer
 from palaestra.games.search import language
 from palaestra.games.search.bm25 import TERM, find
 from palaestra.games.search.first_hit import follow_first, write_first
@@ -56,7 +56,7 @@ SCRIPTS = ("oracle", "closed_book", "first_hit")
 SUMS = 4096
 """Passages whose scores are added up at a time."""
 
-find_native = native(
+find_native = apart(
     find,
     (
         Array("i8"),

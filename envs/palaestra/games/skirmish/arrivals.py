@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from palaestra.game import integer, late
+from palaestra.game import apart, integer
 from palaestra.games.skirmish.battle_records import ARRIVED, BLUE, NEVER, RED
 from palaestra.games.skirmish.combat import NOBODY, gap
 from palaestra.games.skirmish.orders import STOP
@@ -194,5 +194,5 @@ def is_touched(s, world, prize):
     return touches
 
 
-bring_late, change_sides_late, collect_late = late(bring_all), late(change_sides), late(collect)
+bring_late, change_sides_late, collect_late = apart(bring_all), apart(change_sides), apart(collect)
 """Compiled for the battles in which that happens."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import TERMINATED, integer, late
+from palaestra.game import TERMINATED, apart, integer
 from palaestra.games.skirmish.arrivals import bring, change_sides_late, collect_late, enter, fighters, leave
 from palaestra.games.skirmish.battle_records import ARRIVED, BLUE, GO_TO, HUNT, NEVER, RED
 from palaestra.games.skirmish.combat import NOBODY, acquire, attack, can_hit, gap, heal, is_wounded, recover, take_hits
@@ -193,7 +193,7 @@ def jump(s, world, slot, direction):
         way -= JUMP_STEP
 
 
-use_boost_late, jump_late = late(use_boost), late(jump)
+use_boost_late, jump_late = apart(use_boost), apart(jump)
 """Compiled for the battles with such abilities."""
 
 

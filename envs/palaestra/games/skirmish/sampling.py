@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from palaestra.core.rng import GOLDEN, SHIFT_11, TO_UNIT, mix64
-from palaestra.game import integer, late, uniform
+from palaestra.game import apart, integer, uniform
 from palaestra.games.skirmish.battle_records import BLUE, RED
 from palaestra.games.skirmish.movement import GROUND, is_open
 
@@ -147,5 +147,5 @@ def lucky_integer(s, team, n):
     return int(float(mix64(s.luck[team]) >> SHIFT_11) * TO_UNIT * n)
 
 
-draw_battle_late = late(draw_battle)
+draw_battle_late = apart(draw_battle)
 """Compiled for the battles that are drawn."""

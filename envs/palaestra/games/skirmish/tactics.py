@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from palaestra.game import late
+from palaestra.game import apart
 from palaestra.games.skirmish.combat import NOBODY, can_hit, gap, is_wounded
 from palaestra.games.skirmish.movement import is_open
 from palaestra.games.skirmish.observe import is_free, is_target, reach_of, standing
@@ -125,7 +125,7 @@ def plan_team(s, world, team, which, scratch):
         find_middle(s, world, 1, scratch)
 
 
-choose_late, plan_late = late(choose_with_care), late(plan_team)
+choose_late, plan_late = apart(choose_with_care), apart(plan_team)
 """Compiled when a match is first played by one of these scripts: a quarter of all code."""
 
 

@@ -19,17 +19,14 @@ import contextlib
 import io
 import math
 import os
-import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
-from palaestra.core.files import FileError, open_atomically, printable, printable_error, read_limited
+from palaestra.core.files import open_atomically
 from palaestra.game import Game
 from palaestra.games.ucav.jsbsim_engine import EAST_M_PER_RAD, NORTH_M_PER_RAD, body_field
 from palaestra.games.ucav.missiles import GUIDED, HIT, LOST
@@ -37,8 +34,6 @@ from palaestra.games.ucav.records import match_time_s, outcome, reason
 
 REFERENCE_TIME = "2000-01-01T12:00:00Z"
 """When every match starts, so that equal matches give equal files."""
-LARGEST = 2**26
-"""Bytes of a recording that is read."""
 T_DECIMALS = (7, 7, 2, 2, 2, 2)
 """Decimals of longitude and latitude (1e-7 degrees are 11 mm), altitude (m) and the three angles (degrees)."""
 
@@ -318,138 +313,3 @@ def _number(value: float, digits: int) -> str:
     """The shortest decimal number with at most so many digits after the point."""
     text = f"{value:z.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-# ------------------------------------------------------------------------------------------------------------ reading
-
-
-@dataclass
-class AcmiObject:
-    """One object of a recording.
-
-    Attributes:
-        history: Values of each property but T, with the time of each change.
-        times_s: When the object was moved, float64 [n].
-        transforms: Longitude, latitude (degrees), altitude (m), roll, pitch, yaw (degrees), float64 [n, 6]; NaN where
-            the file does not give it.
-        removed_s: When it was taken away, or None.
-    """
-
-    history: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
-    times_s: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    transforms: np.ndarray = field(default_factory=lambda: np.zeros((0, 6)))
-    removed_s: float | None = None
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The last value of each property."""
-        return {name: changes[-1][1] for name, changes in self.history.items()}
-
-    @property
-    def positions_m(self) -> np.ndarray:
-        """North, east, altitude on the flat map, float64 [n, 3]."""
-        longitude, latitude, altitude = self.transforms[:, :3].T
-        return np.stack([np.radians(latitude) * NORTH_M_PER_RAD, np.radians(longitude) * EAST_M_PER_RAD, altitude], 1)
-
-
-@dataclass(frozen=True)
-class AcmiEvent:
-    """An event: time, kind, objects and text."""
-
-    time_s: float
-    kind: str
-    ids: tuple[int, ...]
-    text: str
-
-
-@dataclass
-class Acmi:
-    """A recording.
-
-    Attributes:
-        properties: Of the recording itself.
-        objects: By id.
-        events: In the order of the file.
-    """
-
-    properties: dict[str, str] = field(default_factory=dict)
-    objects: dict[int, AcmiObject] = field(default_factory=dict)
-    events: list[AcmiEvent] = field(default_factory=list)
-
-
-def read_acmi(path: str | os.PathLike[str]) -> Acmi:
-    """Reads a recording, zipped or not.
-
-    Raises:
-        FileError: Not ACMI 2 text, larger than `LARGEST`, or a line that is none of the format's; names file and line.
-    """
-    try:
-        content = read_limited(os.fspath(path), LARGEST)
-        if content.startswith(b"PK"):
-            with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open(archive.infolist()[0]) as file:
-                content = file.read(LARGEST + 1)
-        text = content.decode("utf-8-sig")
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        ValueError,
-        IndexError,
-        RuntimeError,
-        NotImplementedError,
-    ) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{path}: not a flight recording (ACMI 2 text): {printable_error(error)}") from error
-    if len(content) > LARGEST:
-        raise FileError(f"{path}: larger than {LARGEST} bytes: no such file is as large")
-    text = text.replace("\r\n", "\n")
-    lines = [line.replace("\\\n", "\n") for line in re.split(r"(?<!\\)\n", text)]
-    if lines[0] != "FileType=text/acmi/tacview" or not lines[1:] or not lines[1].startswith("FileVersion=2"):
-        raise FileError(f"{path}: not a flight recording (ACMI 2 text)")
-    recording, tracks = Acmi(), {}
-    time_s = 0.0
-    for number, line in enumerate(lines[2:], 3):
-        try:
-            if line.startswith("#"):
-                time_s = float(line[1:])
-            elif line.startswith("-"):
-                recording.objects[int(line[1:], 16)].removed_s = time_s
-            elif line and not line.startswith("//"):
-                _read_update(recording, tracks, time_s, line)
-        except (ValueError, KeyError, IndexError, OverflowError) as error:
-            raise FileError(f"{path}, record {number}: cannot read {printable(line)}") from error
-    offset = np.zeros(6)
-    offset[:2] = [float(recording.properties.get(f"Reference{axis}", 0.0)) for axis in ("Longitude", "Latitude")]
-    for id, track in tracks.items():
-        recording.objects[id].times_s = np.array([time for time, _ in track])
-        recording.objects[id].transforms = np.array([t for _, t in track]) + offset
-    return recording
-
-
-def _read_update(recording: Acmi, tracks: dict[int, list], time_s: float, line: str) -> None:
-    """Reads ``id,name=value,name=value``."""
-    head, *rest = re.split(r"(?<!\\),", line)
-    id = int(head, 16)
-    for part in rest:
-        name, _, value = part.replace("\\,", ",").partition("=")
-        if id == 0 and name == "Event":
-            kind, *ids, text = value.split("|")
-            recording.events.append(AcmiEvent(time_s, kind, tuple(int(i, 16) for i in ids if i), text))
-        elif id == 0:
-            recording.properties[name] = value
-        elif name == "T":
-            recording.objects.setdefault(id, AcmiObject())
-            track = tracks.setdefault(id, [])
-            track.append((time_s, _read_transform(value, track[-1][1] if track else (math.nan,) * 6)))
-        else:
-            recording.objects.setdefault(id, AcmiObject()).history.setdefault(name, []).append((time_s, value))
-
-
-def _read_transform(value: str, before: tuple[float, ...]) -> tuple[float, ...]:
-    """The six numbers, unchanged ones from before. Flat-world coordinates in the longer forms are not needed."""
-    fields = value.split("|")
-    if len(fields) not in (3, 5, 6, 9):
-        raise ValueError(f"T has {len(fields)} numbers")
-    known = fields[:6] if len(fields) in (6, 9) else [*fields[:3], "", "", ""]
-    return tuple(float(new) if new else old for new, old in zip(known, before, strict=True))

@@ -89,7 +89,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from palaestra.game import Field, Game, Option, Parameter, Role, late, uniform, with_options
+from palaestra.game import Field, Game, Option, Parameter, Role, apart, uniform, with_options
 from palaestra.games.ucav.autopilot import (
     AUTOPILOT,
     TRACKING_GAINS,
@@ -427,7 +427,7 @@ def fly_by_pid(s, mode):
     steer_with(TRACKING_GAINS, body, s.autopilot, roll, path, s.speed_command_mps)
 
 
-fly_by_pid_late = late(fly_by_pid)
+fly_by_pid_late = apart(fly_by_pid)
 
 # -------------------------------------------------------------------------------------------------------------- game
 

@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from palaestra.game import native
+from palaestra.game import apart
 from palaestra.games.ucav.aircraft.air import (
     GAS_CONSTANT, HEAT_RATIO, SEA_LEVEL_DENSITY, calibrated_airspeed, density_altitude, temperature_and_pressure
 )
@@ -40,7 +40,7 @@ from palaestra.games.ucav.aircraft.tables import line, place, plane
 from palaestra.games.ucav.body import BODY
 '''
 FOOTER = '''
-run_frame = native(frame, (FLIGHT, "f8", "f8"))
+run_frame = apart(frame, (FLIGHT, "f8", "f8"))
 
 
 def load(e, body, dt):
@@ -62,7 +62,7 @@ def load(e, body, dt):
     show(e, body, LIMITS)
 
 
-load_flight = native(load, (FLIGHT, BODY, "f8"))
+load_flight = apart(load, (FLIGHT, BODY, "f8"))
 
 
 def fly(e, body, frames, dt):
@@ -80,7 +80,7 @@ def fly(e, body, frames, dt):
     show(e, body, LIMITS)
 
 
-fly_period = native(fly, (FLIGHT, BODY, "i8", "f8"))
+fly_period = apart(fly, (FLIGHT, BODY, "i8", "f8"))
 '''
 
 

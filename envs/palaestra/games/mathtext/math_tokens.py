@@ -10,29 +10,30 @@ the length of the question.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import torch
 
-from palaestra.core.run.simulation import Simulation
+from palaestra.core.contract.turn_tokens import BOS, DOT, END, FIRST_WORD, MARKS, PAD, VERBS
 from palaestra.game import Game
 from palaestra.games.mathtext.math_language import ANSWER as ANSWER_WORD
-from palaestra.games.mathtext.math_language import CLOSE, MINUS, STEP, ZERO
 from palaestra.games.mathtext.math_language import VOCABULARY as WORDS
 from palaestra.games.mathtext.math_rules import demonstrations
-from palaestra_baselines.common.lm.name_tokens import ANSWER, BOS, DOT, END, FIRST_RELATION, PAD
 
-FIRST_WORD = FIRST_RELATION
-"""Token of the environment's word 1; its words go on from there, but that which opens an answer is `ANSWER`."""
+ANSWER = VERBS[1]
+"""Token of the environment's word that opens an answer; the others follow the marks, word 1 is `FIRST_WORD`."""
 SHORTEST_QUESTION = 18
 """Tokens of a question, BOS counted: enough for 8 operations. Games with longer questions have more."""
 
 
 class MathTokens:
-    """Translates between a batch's arrays and tokens; nothing is remembered of lanes."""
+    """Translates between a batch's arrays and tokens; nothing is remembered of lanes.
+
+    See `palaestra.core.contract.turn_tokens.TurnTokens`.
+    """
 
     vocabulary, found_size = FIRST_WORD + WORDS - 1, 0
-    special = range(FIRST_WORD)
+    special = MARKS
 
     def __init__(self, game: Game) -> None:
         """Looks at the rules."""
@@ -80,49 +81,6 @@ class MathTokens:
         turns[np.arange(len(turns)), (words > 0).sum(1)] = END
         return turns
 
-
-class WorkedSolutions:
-    """A script with the calls of a language model: it writes the worked solutions of the environment.
-
-    `palaestra_baselines.common.lm.rollouts.play` plays it as a model, in the lanes that it was given.
-    """
-
-    def __init__(self, sim: Simulation, tokens: MathTokens, seed: int = 0, wrong: float = 0.0) -> None:
-        """Has read nothing.
-
-        Args:
-            sim: The lanes that it plays, of MathText with ``turns="one"``.
-            tokens: Translates.
-            seed: Of its errors.
-            wrong: Share of the matches of MathText-LeftToRight in which it adds where it should multiply.
-        """
-        self.sim, self.tokens, self.wrong = sim, tokens, wrong
-        self.rng = np.random.default_rng(seed)
-
-    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
-        """Reads questions: those of the lanes."""
-        words = demonstrations(self.sim.states)
-        if self.wrong:
-            words = np.where(self.rng.random((len(words), 1)) < self.wrong, with_sums(words), words)
-        self.turn = self.tokens.turns_of(words)
-
-    def force(self, ids: torch.Tensor) -> None:
-        """Reads its own tokens, which it knows."""
-
-    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
-        """The next token of each lane's turn, int64 ``[N]``, and zeros."""
-        ids, self.turn = torch.from_numpy(self.turn[:, 0].copy()), self.turn[:, 1:]
-        return ids, torch.zeros(len(ids))
-
-
-def with_sums(words: np.ndarray) -> np.ndarray:
-    """Worked solutions of MathText-LeftToRight ``[N, L]`` with sums for products, and what follows from them."""
-    words, lanes = words.copy(), np.arange(len(words))
-    value = words[:, 0] - ZERO
-    for start in range(0, words.shape[1] - STEP, STEP):
-        sign, number, closing, next_word = (words[:, start + column] for column in (1, 2, STEP - 1, STEP))
-        is_step = closing == CLOSE
-        value = np.where(is_step, (value + np.where(sign == MINUS, -1, 1) * (number - ZERO)) % 10, value)
-        for at in (np.full_like(lanes, start + 4), start + STEP + (next_word == ANSWER_WORD)):
-            words[lanes, at] = np.where(is_step, ZERO + value, words[lanes, at])
-    return words
+    def demonstration(self, records: Any, number: int) -> np.ndarray:
+        """The worked solutions, or their next steps, int64 ``[N, turn_size]``; see `TurnTokens`."""
+        return self.turns_of(demonstrations(records))

@@ -5,36 +5,25 @@
     passages   INFO  (words of the first to the third passage, `KEPT` at most of each)  INFO_END
 
 Left out are articles, the words that questions and sentences may share, and the second words of names, which are kept
-as in `palaestra_baselines.common.lm.name_tokens`. Full stops stay. So a passage of 60 to 120 words has about 60 tokens,
+as in `palaestra.games.search.name_tokens`. Full stops stay. So a passage of 60 to 120 words has about 60 tokens,
 and what it says is not taken apart for the model: it has to find the sentence and to know what it means.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import torch
+from typing import Any
 
-from palaestra.core.run.simulation import Simulation
+import numpy as np
+
+from palaestra.core.contract.turn_tokens import BOS, END, INFO, INFO_END, PAD, packed
 from palaestra.game import Game
 from palaestra.games.search.language import ARTICLES, FIRST_WORD, FRESH_STEMS
 from palaestra.games.search.library import TOP
+from palaestra.games.search.name_tokens import ANSWER, FIRST_RELATION, SEARCH, NameTokens
 from palaestra.games.search.reading_language import FUNCTION_WORDS, plain_words
 from palaestra.games.search.reading_questions import QUESTION
 from palaestra.games.search.reading_world import TOKENS
-from palaestra_baselines.common.lm.name_tokens import (
-    ANSWER,
-    BOS,
-    END,
-    FIRST_RELATION,
-    INFO,
-    INFO_END,
-    PAD,
-    SEARCH,
-    NameTokens,
-    packed,
-)
 
-GAME = "SearchQA-Reading"
 TURN, KEPT = 7, 88
 """Most tokens of a turn, and those of a passage that are read."""
 
@@ -78,39 +67,13 @@ class ReadingTokens(NameTokens):
         ends = np.full((len(words), 1), INFO_END)
         return np.concatenate([np.full_like(ends, INFO), read, ends], 1)
 
-
-class Reader:
-    """A script that searches and answers right, with the calls of a language model, in the lanes that it was given."""
-
-    def __init__(self, sim: Simulation, tokens: ReadingTokens) -> None:
-        """Has read nothing."""
-        self.sim, self.tokens = sim, tokens
-
-    def start(self, prompts: torch.Tensor, columns: int = 0) -> None:
-        """Reads questions: those of the lanes."""
-        self.number = 0
-        self._plan()
-
-    def force(self, ids: torch.Tensor) -> None:
-        """Reads its own tokens, one at a time, or passages, behind which it writes its next turn."""
-        if ids.shape[1] > 1:
-            self.number += 1
-            self._plan()
-
-    def sample(self, generator: torch.Generator, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
-        """The next token of each lane's turn, int64 ``[N]``, and zeros."""
-        ids, self.turn = torch.from_numpy(self.turn[:, 0].copy()), self.turn[:, 1:]
-        return ids, torch.zeros(len(ids))
-
-    def _plan(self) -> None:
-        """Writes the turn of this number."""
-        records: np.ndarray = self.sim.states
-        hops = records["hops"]
-        searches, last = self.number < hops, records["queries"].shape[1] - 1
-        words = np.where(
-            searches[:, None], records["queries"][:, min(self.number, last)], records["answers"][:, 0]
-        ).astype(np.int64)
-        said = packed(self.tokens.token_of[words], TURN - 1)
+    def demonstration(self, records: Any, number: int) -> np.ndarray:
+        """The search for each passage that is needed, then the answer; int64 ``[N, turn_size]``, see `TurnTokens`."""
+        hops, queries = records["hops"], records["queries"]
+        searches = number < hops
+        query = queries[:, min(number, queries.shape[1] - 1)]
+        words = np.where(searches[:, None], query, records["answers"][:, 0]).astype(np.int64)
+        said = packed(self.token_of[words], TURN - 1)
         said[np.arange(len(said)), np.minimum((said != PAD).sum(1), TURN - 2)] = END
-        verbs = np.where(searches, SEARCH, ANSWER)
-        self.turn = np.concatenate([verbs[:, None], said], 1)
+        turns = np.concatenate([np.where(searches, SEARCH, ANSWER)[:, None], said], 1)
+        return np.where((number <= hops)[:, None], turns, PAD)

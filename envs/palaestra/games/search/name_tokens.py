@@ -17,9 +17,11 @@ known, and each passage is one fact with one object.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from palaestra.core.contract.turn_tokens import BOS, END, FIRST_WORD, INFO, INFO_END, MARKS, PAD, VERBS, packed
 from palaestra.game import Game
 from palaestra.games.search.language import FRESH_STEMS, RELATIONS
 from palaestra.games.search.library import PASSAGE_WORDS, QUESTION_WORDS, TOP, WORDS
@@ -27,9 +29,8 @@ from palaestra.games.search.turns import ANSWER as ANSWER_VERB
 from palaestra.games.search.turns import NONE as NO_VERB
 from palaestra.games.search.turns import SEARCH as SEARCH_VERB
 
-PAD, BOS, SEARCH, ANSWER, UNUSED, END, INFO, INFO_END, TOLD, DOT, GOOD, BAD = range(12)
-"""Special tokens; `TOLD` opens a prefix before the question, `DOT` tells nothing, a critic says `GOOD` or `BAD`."""
-FIRST_RELATION = 12
+SEARCH, ANSWER, UNUSED = VERBS
+FIRST_RELATION = FIRST_WORD
 FIRST_NAME = FIRST_RELATION + len(RELATIONS)
 VOCABULARY = FIRST_NAME + FRESH_STEMS
 TURN = 5
@@ -42,7 +43,7 @@ CONTEXT = 112
 
 
 class NameTokens:
-    """Translates between a batch's arrays and tokens.
+    """Translates between a batch's arrays and tokens, see `palaestra.core.contract.turn_tokens.TurnTokens`.
 
     Attributes:
         turn_size: Most tokens of a turn.
@@ -53,16 +54,14 @@ class NameTokens:
     """
 
     vocabulary, turn_size, found_size, first_name = VOCABULARY, TURN, PASSAGES, FIRST_NAME
-    special = range(FIRST_RELATION)
+    special = MARKS
 
     def __init__(self, game: Game) -> None:
         """Looks at the rules; see above.
 
         Raises:
-            ValueError: Not the token or text form of SearchQA, or a world whose passages are not one fact each.
+            ValueError: A world whose passages are not one fact each.
         """
-        if not any(field.name == "question" for role in game.roles for field in role.observation):
-            raise ValueError(f'{game.name}: a language model plays SearchQA with form="tokens" or form="text"')
         options, rules = game.world.options, game.world.rules
         noise = (options.aliases, options.near_duplicates, options.stale, options.contradicting)
         is_other = not rules.fresh or options.topk != TOP or options.compare or rules.judge or any(noise)
@@ -144,8 +143,31 @@ class NameTokens:
         actions[:, 2 : 2 + 2 * said.shape[1] : 2] = np.where(is_name, known, 0)
         return actions
 
+    # -- right turns ---------------------------------------------------------------------------------------------------
 
-def packed(tokens: np.ndarray, width: int) -> np.ndarray:
-    """The tokens of each row that are not 0, in their order, ``[N, width]``."""
-    order = np.argsort(tokens == PAD, axis=1, kind="stable")
-    return np.take_along_axis(tokens, order, 1)[:, :width]
+    def facts(self, records: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The facts that answer the questions of N matches.
+
+        Returns:
+            Subject, relation and object of each fact as tokens, int64 ``[N, most hops, 3]``, anything beyond the last
+            one; and the number of facts, int64 ``[N, 1]``.
+        """
+        most, lanes = self.question_size - 2, np.arange(len(records))[:, None]
+        gold = records["gold"][:, :most].astype(np.int64)
+        names = self.token_of[records["name_words"][:, :, 0]]
+        facts = [
+            names[lanes, records["subject"][lanes, gold]],
+            FIRST_RELATION + records["relation"][lanes, gold],
+            names[lanes, records["objects"][lanes, gold, 0]],
+        ]
+        return np.stack(facts, -1), records["hops"].astype(np.int64)[:, None]
+
+    def demonstration(self, records: Any, number: int) -> np.ndarray:
+        """A search for each fact of the path, then the answer; int64 ``[N, turn_size]``, see `TurnTokens`."""
+        facts, hops = self.facts(records)
+        fact, turns = facts[:, min(number, facts.shape[1] - 1)], np.full((len(facts), self.turn_size), PAD)
+        answers, ends = np.take_along_axis(facts[..., 2], hops - 1, 1)[:, 0], np.full(len(facts), END)
+        search = np.stack([np.full_like(ends, SEARCH), fact[:, 0], fact[:, 1], ends], 1)
+        answer = np.stack([np.full_like(ends, ANSWER), answers, ends, np.full_like(ends, PAD)], 1)
+        turns[:, :4] = np.where(number < hops, search, np.where(number == hops, answer, PAD))
+        return turns
