@@ -199,14 +199,14 @@ rule(
 rule(
     "process: default weights of a flight depend on hashes of their names",
     "Flight",
-    "default=DEFAULTS.get(p.name, p.default))",
-    'default=DEFAULTS.get(p.name, p.default) - (hash("weight") % 97 / 1e6 if p.name == "neutral_weight" else 0.0))',
+    'build(options, "UcavPursuit", DEFAULTS, "weave"',
+    'build(options, "UcavPursuit", {**DEFAULTS, "neutral_weight": 1 - hash("weight") % 97 / 1e6}, "weave"',
 )
 rule(
     "process: the prompt of a text depends on the current folder",
     "MathText",
-    'codecs={"text": MathCodec(tokens, prompt, number, in_steps)},',
-    'codecs={"text": MathCodec(tokens, (prompt, "plain")[len(str(Path.cwd())) > 5], number, in_steps)},',
+    "MathCodec(tokens, options.prompt, ",
+    'MathCodec(tokens, (options.prompt, "plain")[len(str(Path.cwd())) > 5], ',
     ("from __future__ import annotations\n", "from __future__ import annotations\n\nfrom pathlib import Path\n"),
 )
 rule(
