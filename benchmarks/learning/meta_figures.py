@@ -76,7 +76,9 @@ def with_expert(study: Study, args: FigureArgs) -> Study:
     """Trains the expert of the tasks if there is no script."""
     expert = train_expert(study.entries[0].place, args)
     given = {} if expert is None else {"expert": str(expert)}
-    return replace(study, entries=tuple(replace(entry, arguments=given) for entry in study.entries))
+    return replace(
+        study, entries=tuple(replace(entry, arguments={**entry.arguments, **given}) for entry in study.entries)
+    )
 
 
 def train_expert(place: str, args: FigureArgs) -> Path | None:

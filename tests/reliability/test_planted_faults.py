@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("jsbsim")
 pytest.importorskip("mujoco")
 
-from reliability.planted import FAULTS
 from reliability.planted_faults import SOURCES, changed_source
+from testing.planting import FAULTS
 
 
 @pytest.mark.parametrize("game", SOURCES)
