@@ -16,10 +16,10 @@ from testing.planting import (
     REACH,
     TUG,
     Fault,
-    broken_rule,
     codec,
     face,
     replace_step,
+    rule,
 )
 
 from palaestra.core.contract.actions import ActionError
@@ -68,7 +68,7 @@ def random_info(parallel: Any) -> None:
     replace_step(parallel, lambda _, r: (*r[:4], {a: {**i, "noise": noise.random()} for a, i in r[4].items()}))
 
 
-broken_rule("pettingzoo_state_test", "state is infinite", "outside of it's state space")
+rule("pettingzoo_state_test", "state is infinite", "outside of it's state space")
 
 
 @face("pettingzoo_max_cycles_test", "parallel", "AssertionError")
@@ -99,7 +99,7 @@ def double_observations(env: Any) -> None:
 
 # -- lanes -------------------------------------------------------------------------------------------------------------
 
-broken_rule("lanes_equal_single_envs", "lanes share their dice", r"in a batch of \d and alone")
+rule("lanes_equal_single_envs", "lanes share their dice", r"in a batch of \d and alone")
 
 
 @face("same_seed_same_matches", "parallel", "two with seed")
@@ -109,7 +109,7 @@ def deaf_to_seeds(parallel: Any) -> None:
     parallel.reset = lambda seed=None, options=None: reset(options=options)
 
 
-broken_rule("seeding_resets_history", "matches remember earlier ones", "had played seed")
+rule("seeding_resets_history", "matches remember earlier ones", "had played seed")
 
 
 @face("faces_agree", "parallel", "observation")
@@ -152,8 +152,8 @@ def shifted_lanes(sim: Any) -> None:
     )
 
 
-broken_rule("threads_do_not_change_results", "lanes share scratch", r"one thread and with \d")
-broken_rule("workers_do_not_change_results", "worker processes play on", r"without workers and with \d")
+rule("threads_do_not_change_results", "lanes share scratch", r"one thread and with \d")
+rule("workers_do_not_change_results", "worker processes play on", r"without workers and with \d")
 
 
 @face("all_seed_bits_matter", "batch", "give one stream")
@@ -280,57 +280,55 @@ def kept_observation(env: Any) -> None:
 
 # -- rules -------------------------------------------------------------------------------------------------------------
 
-broken_rule("observations_are_in_spaces", "observation above its bound", r"blue_0: .*charge = 3.0 is not in \[0, 2\]")
-broken_rule("observations_are_in_spaces", "observation is NaN", r"blue_1: .*place = nan is not in \[0, 4\]")
-broken_rule(
+rule("observations_are_in_spaces", "observation above its bound", r"blue_0: .*charge = 3.0 is not in \[0, 2\]")
+rule("observations_are_in_spaces", "observation is NaN", r"blue_1: .*place = nan is not in \[0, 4\]")
+rule(
     "observations_are_in_spaces",
     "speed beyond its checked range",
     r"red_0: .*speed = 3.0 is not in \[-1, 1\]",
     CROWD,
 )
-broken_rule(
+rule(
     "observations_are_in_spaces",
     "table beyond its bounds",
     r"red_0: .*walkers\[1\].place = 10.0 is not in \[0, 9\]",
     CROWD,
 )
-broken_rule("rewards_are_finite", "infinite reward", "red_0: reward inf")
-broken_rule("team_rewards_are_equal", "one member is paid", "red_0 gets .* but red_1 gets 0")
-broken_rule("team_rewards_are_equal", "one walker is paid", "red_0 gets 0.0 but red_1 gets 1.0", CROWD)
-broken_rule("infos_are_in_their_bounds", "info beyond its bounds", r"info shares\[1\] = 1.5 is not in \[0, 1\]", CROWD)
-broken_rule("zero_sum_is_exact", "rewards do not add up", "do not add up to 0")
-broken_rule("masks_allow_an_action", "empty mask", "the mask of move forbids all 4 alternatives")
-broken_rule(
-    "masks_allow_an_action", "candidate beyond the goals", r"goal are \[0, 8, 10\]: no list of ids below 10", CROWD
-)
-broken_rule("masks_allow_an_action", "candidate offered twice", r"goal are \[0, 8, 0\]: no list of ids below 10", CROWD)
-broken_rule("masks_allow_an_action", "more candidates than room", "goal has 4 candidates and room for 3", CROWD)
-broken_rule("legal_actions_are_accepted", "script plays illegally", "illegal actions counted")
-broken_rule("end_reasons_are_valid", "end without a reason", "end_reason is 0")
-broken_rule("end_reasons_are_valid", "winner out of nowhere", "while the match is running")
-broken_rule(
+rule("rewards_are_finite", "infinite reward", "red_0: reward inf")
+rule("team_rewards_are_equal", "one member is paid", "red_0 gets .* but red_1 gets 0")
+rule("team_rewards_are_equal", "one walker is paid", "red_0 gets 0.0 but red_1 gets 1.0", CROWD)
+rule("infos_are_in_their_bounds", "info beyond its bounds", r"info shares\[1\] = 1.5 is not in \[0, 1\]", CROWD)
+rule("zero_sum_is_exact", "rewards do not add up", "do not add up to 0")
+rule("masks_allow_an_action", "empty mask", "the mask of move forbids all 4 alternatives")
+rule("masks_allow_an_action", "candidate beyond the goals", r"goal are \[0, 8, 10\]: no list of ids below 10", CROWD)
+rule("masks_allow_an_action", "candidate offered twice", r"goal are \[0, 8, 0\]: no list of ids below 10", CROWD)
+rule("masks_allow_an_action", "more candidates than room", "goal has 4 candidates and room for 3", CROWD)
+rule("legal_actions_are_accepted", "script plays illegally", "illegal actions counted")
+rule("end_reasons_are_valid", "end without a reason", "end_reason is 0")
+rule("end_reasons_are_valid", "winner out of nowhere", "while the match is running")
+rule(
     "end_reasons_are_valid",
     "terminated by the reason of a truncation",
     r"terminated with end_reason 3 \('lost'\), a reason of truncation",
     CROWD,
 )
-broken_rule(
+rule(
     "end_reasons_are_valid",
     "truncated by the reason of a rule",
     r"truncated with end_reason 2 \('met'\), a reason of a rule's end",
     CROWD,
 )
-broken_rule("reset_fields_are_constant", "rope grows", "rope_m is fixed during a match .* changed in a running", TUG)
-broken_rule(
+rule("reset_fields_are_constant", "rope grows", "rope_m is fixed during a match .* changed in a running", TUG)
+rule(
     "reset_fields_are_constant",
     "rope is lost in the end",
     "rope_m is fixed during a match .* changed in the last observation",
     TUG,
 )
-broken_rule("unused_slots_are_inactive", "hidden slot is alive", "slot 4 is alive, but there are 3 agents", CROWD)
-broken_rule("unused_slots_are_inactive", "hidden slot is paid", "slot 4, beyond the agents, has a reward", CROWD)
-broken_rule("dead_agents_stay_dead", "the dead come back", "is back")
-broken_rule("horizon_is_exact", "horizon moves", "not over")
+rule("unused_slots_are_inactive", "hidden slot is alive", "slot 4 is alive, but there are 3 agents", CROWD)
+rule("unused_slots_are_inactive", "hidden slot is paid", "slot 4, beyond the agents, has a reward", CROWD)
+rule("dead_agents_stay_dead", "the dead come back", "is back")
+rule("horizon_is_exact", "horizon moves", "not over")
 
 
 @face("terminated_xor_truncated", "parallel", "at the end the flags are")
@@ -365,8 +363,8 @@ def eager_batch(sim: Any) -> None:
 # -- actions -----------------------------------------------------------------------------------------------------------
 
 
-broken_rule("mirror_symmetry_holds", "rope leans to red", "state knot_m: lane 0 is .* in the mirrored match", TUG)
-broken_rule("mirror_symmetry_holds", "blue sees badly", "observation of (red|blue)_0: lane 0 knot_m is", TUG)
+rule("mirror_symmetry_holds", "rope leans to red", "state knot_m: lane 0 is .* in the mirrored match", TUG)
+rule("mirror_symmetry_holds", "blue sees badly", "observation of (red|blue)_0: lane 0 knot_m is", TUG)
 
 
 @face("malformed_actions_raise", "env", "is not refused")
@@ -421,7 +419,7 @@ def unclipped_batch(sim: Any) -> None:
     sim.step = drop
 
 
-broken_rule("illegal_actions_become_noops", "illegal actions hurt", "after an illegal action and after the no-op")
+rule("illegal_actions_become_noops", "illegal actions hurt", "after an illegal action and after the no-op")
 
 
 @face("inactive_actions_are_ignored", "batch", "agents that were not asked")
@@ -502,8 +500,8 @@ def live_and_locked(parallel: Any) -> None:
 
 # -- opponents, pictures, pages ----------------------------------------------------------------------------------------
 
-broken_rule("scripts_play_legally", "script plays illegally", "illegal actions")
-broken_rule("scripts_play_legally", "script pulls too hard", r"pull = 2.0 is not in", TUG)
+rule("scripts_play_legally", "script plays illegally", "illegal actions")
+rule("scripts_play_legally", "script pulls too hard", r"pull = 2.0 is not in", TUG)
 
 
 @face("weak_scripts_play_legally", "batch", r"red_0, script 'striker:0', step 0: 1 illegal actions")
@@ -518,9 +516,9 @@ def careless_chance(sim: Any) -> None:
     sim.step = play
 
 
-broken_rule("scripts_change_only_actions", "script throws the dice of the rules", "its actions given by hand")
-broken_rule("scripts_change_only_actions", "script heals itself", "its actions given by hand")
-broken_rule("scripts_ignore_current_actions", "script peeks", "when the others choose differently")
+rule("scripts_change_only_actions", "script throws the dice of the rules", "its actions given by hand")
+rule("scripts_change_only_actions", "script heals itself", "its actions given by hand")
+rule("scripts_ignore_current_actions", "script peeks", "when the others choose differently")
 
 
 @face("strength_is_decision_share", "batch", "random player in place of")
@@ -547,7 +545,7 @@ def first_of_the_mix(sim: Any) -> None:
     sim.reset = start
 
 
-broken_rule("script_rng_is_separate", "start depends on the luck of scripts", "the start of a match")
+rule("script_rng_is_separate", "start depends on the luck of scripts", "the start of a match")
 codec("codec talks too long", "is not in its space")
 codec("codec writes into the row", "read-only .* in encode")
 codec("codec stumbles", "raises KeyError .*, not ValueError")
@@ -579,7 +577,7 @@ def forgetful_codec(parallel: Any) -> None:
         agent_io.observe_lane = observe
 
 
-broken_rule("render_has_no_side_effects", "pictures wound", "changed the match record of lane 1: health")
+rule("render_has_no_side_effects", "pictures wound", "changed the match record of lane 1: health")
 
 
 FAULTS.append(

@@ -175,7 +175,7 @@ FAULTS: list[Fault] = [
 ]
 
 
-def broken_rule(check: str, name: str, match: str, id: str = DUEL) -> None:
+def rule(check: str, name: str, match: str, id: str = DUEL) -> None:
     """Plants a rule that is broken by number."""
     number = broken_games.NUMBER[name]
     FAULTS.append(Fault(name, check, match, lambda: Subject(id, fault=number)))
