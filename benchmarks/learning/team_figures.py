@@ -28,8 +28,8 @@ from palaestra.evaluation import wilson_interval
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import WEIGHTS
-from palaestra_baselines.common.training import LearningArgs, play_both_sides
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
+from palaestra_baselines.common.training import play_both_sides
 
 MIXERS: dict[Literal["monotone", "vdn", "pairwise"], str] = {
     "monotone": "FM3Q",
@@ -170,7 +170,7 @@ def limit_results(study: Study, made: Made) -> Rows:
     return [limit_row(AT_LITTMAN.solution, run.seed, run) for _, run, _ in made.each(study.entries)]
 
 
-def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[str, Any]:
+def limit_row(solution: exact.Solution, seed: int, run: RunArgs) -> dict[str, Any]:
     """Values that the greedy policies guarantee at the start, with and without the ball, beside the exact values."""
     arrays, _ = read_policy(run.folder / WEIGHTS)
     table = solution.table
