@@ -34,120 +34,44 @@ A figure trains the seeds that are missing under ``runs/``, evaluates every seed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any
+import importlib
+from collections.abc import Iterable, Sequence
 
-from learning import (
-    concert_figures,
-    dipllm_figures,
-    distil_figures,
-    duel_figures,
-    hierarchy_figures,
-    meta_figures,
-    nvif_figures,
-    poisson_figures,
-    pursuit_figures,
-    real_figures,
-    rlae_figures,
-    robust_figures,
-    search_figures,
-    seqwm_figures,
-    skirmish_figures,
-    skirmish_methods,
-    sparse_figures,
-    team_figures,
-    text_figures,
-    tracking_figures,
-    ucav_pursuit_figures,
-)
+from learning import skirmish_methods
 from learning.figures import FigureArgs
+from learning.study import Figure, Study
 from palaestra.cli.typed_arguments import read_arguments
 
-FIGURES: dict[str, Callable[[FigureArgs], None]] = {
-    "tracking": tracking_figures.tracking,
-    "fm3q_exact": team_figures.fm3q_exact,
-    "fm3q_limit": team_figures.fm3q_limit,
-    "fm3q_features": team_figures.fm3q_features,
-    "team_learning": team_figures.team_learning,
-    **{f"skirmish_{group}": partial(skirmish_figures.battle_figure, group) for group in skirmish_figures.GROUPS},
-    "skirmish_methods": skirmish_methods.skirmish_methods,
-    "held_out_policy": robust_figures.held_out_policy,
-    "skirmish_mix": skirmish_figures.skirmish_mix,
-    "skirmish_scripts": skirmish_figures.skirmish_scripts,
-    "skirmish_speed": skirmish_figures.skirmish_speed,
-    "skirmish_duel": duel_figures.skirmish_duel,
-    "mates": robust_figures.mates,
-    "adversary": robust_figures.adversary,
-    **{f"pursuit_{group}": partial(pursuit_figures.pursuit_figure, group) for group in pursuit_figures.GROUPS},
-    "pursuit_references": pursuit_figures.pursuit_references,
-    "search_turns": search_figures.search_turns,
-    "text_bases": text_figures.text_bases,
-    "text_learning": text_figures.text_learning,
-    "text_reading": text_figures.text_reading,
-    "text_distil": distil_figures.text_distil,
-    "rlae": partial(rlae_figures.rlae_figure, rlae_figures.RLAE),
-    "rlae_hidden": partial(rlae_figures.rlae_figure, rlae_figures.HIDDEN),
-    **{f"dipllm_{group}": partial(dipllm_figures.dipllm_figure, group) for group in dipllm_figures.GROUPS},
-    "seqwm_copy": seqwm_figures.seqwm_copy,
-    "seqwm_tasks": seqwm_figures.seqwm_tasks,
-    "seqwm_modes": seqwm_figures.seqwm_modes,
-    "seqwm_tuning": seqwm_figures.seqwm_tuning,
-    "poisson_gradient": poisson_figures.poisson_gradient,
-    "poisson_speed": poisson_figures.poisson_speed,
-    "poisson_tuning": poisson_figures.poisson_tuning,
-    "poisson_tasks": poisson_figures.poisson_tasks,
-    "poisson_atoms": poisson_figures.poisson_atoms,
-    "poisson_modes": poisson_figures.poisson_modes,
-    "humanoid": poisson_figures.humanoid,
-    **{f"nvif_{group}": partial(nvif_figures.nvif_figure, group) for group in nvif_figures.GROUPS},
-    "ucav_pursuit": ucav_pursuit_figures.pursuit_figure,
-    "ucav_first_hour": ucav_pursuit_figures.first_hour,
-    "ucav_league": hierarchy_figures.league_figure,
-    "concert_first_hour": concert_figures.first_hour,
-    **{f"sparse_{group}": partial(sparse_figures.once_figure, group) for group in sparse_figures.ONCE_GROUPS},
-    **{f"sparse_{group}": partial(sparse_figures.curve_figure, group) for group in sparse_figures.CURVE_GROUPS},
-    "sparse_tuning": sparse_figures.sparse_tuning,
-    "sparse_speed": sparse_figures.sparse_speed,
-    **{f"meta_{place}": partial(meta_figures.score_figure, place) for place in meta_figures.SETTINGS},
-    "meta_models": meta_figures.models_figure,
-    "real_model": real_figures.real_model,  # needs packages that no extra brings
+MODULES = (
+    *(
+        "tracking",
+        "team",
+        "skirmish",
+        "robust",
+        "duel",
+        "pursuit",
+        "search",
+        "text",
+        "distil",
+        "rlae",
+        "dipllm",
+        "seqwm",
+    ),
+    *("poisson", "nvif", "ucav_pursuit", "hierarchy", "concert", "sparse", "meta", "real"),
+)
+"""First words of the files of `learning` that hold figures, in the order in which these are made."""
+ALL: dict[str, Study | Figure] = {
+    figure.name: figure
+    for module in MODULES
+    for figure in importlib.import_module(f"learning.{module}_figures").FIGURES
 }
-"""Figure by name, in the order in which they are made."""
-PICTURES: dict[str, Callable[[Path], None]] = {
-    "tracking": tracking_figures.draw_tracking,
-    "fm3q_exact": team_figures.draw_exact,
-    "fm3q_features": partial(team_figures.draw_methods, "fm3q_features"),
-    "team_learning": partial(team_figures.draw_methods, "team_learning"),
-    **{f"skirmish_{group}": partial(skirmish_figures.draw_battles, group) for group in skirmish_figures.GROUPS},
-    "skirmish_duel": duel_figures.draw_duel,
-    **{f"pursuit_{group}": partial(pursuit_figures.draw_pursuit, group) for group in pursuit_figures.PICTURED},
-    "search_turns": search_figures.draw_search,
-    **{name: partial(text_figures.draw_learning, name) for name in text_figures.PICTURED},
-    "text_reading": text_figures.draw_reading,
-    **{name: partial(distil_figures.draw_distil, name) for name in distil_figures.PICTURED},
-    "rlae": partial(rlae_figures.draw_rlae, rlae_figures.RLAE),
-    "rlae_hidden": partial(rlae_figures.draw_rlae, rlae_figures.HIDDEN),
-    "seqwm_copy": seqwm_figures.draw_copy,
-    **{name: partial(seqwm_figures.draw_tasks, name) for name in seqwm_figures.AXES},
-    "seqwm_modes": seqwm_figures.draw_modes,
-    **{name: partial(poisson_figures.draw, name) for name in poisson_figures.PICTURED},
-    **{f"nvif_{group}": partial(nvif_figures.draw_nvif, group) for group in nvif_figures.GROUPS},
-    "ucav_pursuit": ucav_pursuit_figures.draw_pursuit,
-    "ucav_first_hour": ucav_pursuit_figures.draw_first_hour,
-    "ucav_league": hierarchy_figures.draw_league,
-    "ucav_league_matrix": hierarchy_figures.draw_matrix,
-    "concert_first_hour": concert_figures.draw_first_hour,
-    **{f"sparse_{group}": partial(sparse_figures.draw_curves, group) for group in sparse_figures.CURVE_GROUPS},
-    **{f"dipllm_{group}": partial(dipllm_figures.draw_dipllm, group) for group in ("duel", "duel20")},
-    **{f"meta_{place}": partial(meta_figures.draw_scores, place) for place in meta_figures.SETTINGS},
-    "meta_models": meta_figures.draw_models,
-    "real_model": real_figures.draw_real,
-}
-"""Draws the picture of a figure beside its table in a folder, by name; the other figures are tables alone."""
-TABLES = {"text_results": text_figures.write_results, "text_distil": distil_figures.write_results}
-"""Makes a table of claims from the other tables of its figure in a folder, by name."""
+ALL["skirmish_methods"] = Figure("skirmish_methods", skirmish_methods.skirmish_methods)
+FIGURES = {name: figure for name, figure in ALL.items() if figure.make is not None}
+"""Figures that have a command by name, in the order in which they are made; `real_model` needs packages of its own."""
+PICTURES = {name: figure for name, figure in ALL.items() if figure.panels is not None and figure.is_kept}
+"""Figures whose picture is drawn from their table."""
+TABLES = {name: figure for name, figure in ALL.items() if isinstance(figure, Figure) and figure.claims is not None}
+"""Tables of claims that are made from the other tables of their figure."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -155,15 +79,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = read_arguments(FigureArgs, argv, "python benchmarks/learn.py", __doc__)
     args.check()
     if args.redraw:
-        drawn = {**PICTURES, **TABLES}
-        for name in chosen(args.names, drawn):
-            drawn[name](args.figures)
+        for name in chosen(args.names, {**PICTURES, **TABLES}):
+            ALL[name].draw(args.figures)
         return
     for name in chosen(args.names, FIGURES):
-        FIGURES[name](args)
+        FIGURES[name].make(args)  # type: ignore[misc]
 
 
-def chosen(names: Sequence[str], among: Mapping[str, Any] = FIGURES) -> list[str]:
+def chosen(names: Sequence[str], among: Iterable[str] = FIGURES) -> list[str]:
     """Names of the figures that words stand for, each once, in the order in which they are given; all without a word.
 
     Args:

@@ -18,6 +18,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from learning import drawing, figures
 from learning.figures import FigureArgs
+from learning.study import Figure
 from palaestra.adapters.sb3 import as_vec_env
 from palaestra.evaluation import evaluate
 from palaestra.players.models import as_opponent
@@ -117,13 +118,12 @@ def result_rows(player: str, seed: int | str, who: Any, more: Mapping[str, Any] 
 
 
 def draw_first_hour(folder: Path) -> None:
-    """Draws won matches over decisions; what random play wins against itself is a line."""
+    """Draws won matches over decisions, and the share that is asked for."""
     table = folder / "concert_first_hour.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "arm")
-    curves = {f"MaskablePPO, {arm}": drawing.curve_over_seeds(group, "wins") for arm, group in runs.items()}
-    lines = {"threshold: 70 %": LEAST_WINS}
-    title = "ConcertDuel, against random play"
-    drawing.draw(table, [drawing.Panel(title, "share won while exploring", curves, lines, is_share=True)])
+    rows, title = drawing.read_table(table), "ConcertDuel, against random play"
+    shown: Any = {"titles": {arm: f"MaskablePPO, {arm}" for arm in ARMS}, "is_share": True}
+    shown["lines"] = {"threshold: 70 %": LEAST_WINS}
+    drawing.draw(table, [drawing.panel_of(title, "share won while exploring", rows, "arm", "wins", **shown)])
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -138,3 +138,6 @@ def result_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             ]
             text += figures.verdicts(asked)
         yield text
+
+
+FIGURES = (Figure("concert_first_hour", first_hour, draw_first_hour),)

@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from learning import drawing, figures
-from learning.figures import Entry, FigureArgs, Method
+from learning import figures
+from learning.figures import FigureArgs, Method
+from learning.study import Entry, Made, Place, Rows, Study, panel_per_place
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN
@@ -66,6 +66,10 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
 }
 SHARP = 0.3
 """Temperature at which arms are compared beside 1."""
+PLACES = {
+    place: Place(f"map {place}, at temperature {SHARP}", env_id, column="score", label="score against the anchor")
+    for place, env_id in IDS.items()
+}
 FEWEST, MOST = 80, 500
 """Plans of each power in positions where a policy is exploited."""
 POSITIONS, GAMES, SEARCHES = 16, 4096, 32
@@ -114,13 +118,6 @@ SCRIPTS = ("random", "province_value", "greedy_support", "search")
 
 Player = Callable[[np.ndarray, Sequence[View], int, np.random.Generator], np.ndarray]
 """``player(records, views, power, rng)`` -> plans int64 ``[N, S]``."""
-
-
-def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of one run of an entry; see `learning.figures.train_entries`."""
-    method = METHODS[entry.method]
-    given = {"env_id": IDS[entry.place], "total_steps": entry.steps, **method.arguments, **entry.arguments, **more}
-    return method.make_args(**given, seed=seed, directory=directory)
 
 
 # -------------------------------------------------------------------------------------------------------------- players
@@ -318,17 +315,11 @@ def mean_teacher(
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
-def dipllm_figure(group: str, args: FigureArgs) -> None:
-    """Trains the arms of a map and plays them against each other."""
+def all_rows(study: Study, made: Made) -> Rows:
+    """Results against scripts, and on some maps those of the arms against each other."""
     torch.set_num_threads(1)
-    runs = figures.train_entries(f"dipllm_{group}", GROUPS[group], METHODS, run_of, args)
-    logs, folder = figures.read_logs(runs), args.figures
-    figures.write_rows(folder / f"dipllm_{group}.csv", figures.curve_rows(logs, "map", "method"))
-    rows = script_rows(runs)
-    if group in PAIRS:
-        rows += arm_rows(group, runs, args)
-        draw_dipllm(group, folder)
-    figures.write_rows(folder / f"dipllm_{group}_results.csv", rows)
+    rows, group = script_rows(made.runs), study.entries[0].place
+    return rows + arm_rows(group, made.runs, made.args) if group in PAIRS else rows
 
 
 def arm_rows(group: str, runs: Mapping[Any, Sequence[RunArgs]], args: FigureArgs) -> list[dict[str, Any]]:
@@ -374,14 +365,6 @@ def script_rows(runs: Mapping[Any, Sequence[RunArgs]]) -> list[dict[str, Any]]:
     return rows
 
 
-def draw_dipllm(group: str, folder: Path) -> None:
-    """Draws the scores of all arms against the anchor."""
-    table = folder / f"dipllm_{group}.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "method")
-    curves = {METHODS[name].title: drawing.curve_over_seeds(made, "score") for name, made in runs.items()}
-    drawing.draw(table, [drawing.Panel(f"map {group}, at temperature {SHARP}", "score against the anchor", curves)])
-
-
 def pair_lines(rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> Iterator[str]:
     """A line of text for each result, with what was asked."""
     for row, pair in zip(rows, pairs, strict=True):
@@ -408,3 +391,18 @@ def exploitation_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         ratio = float(np.mean([row[name] for row in rows]) / anchor)
         asked = [(f"at most {most[name]:g}", ratio <= most[name])] if name in most else []
         yield f"{name:14s}{ratio:.2f} of the anchor's" + figures.verdicts(asked)
+
+
+FIGURES = tuple(
+    Study(
+        f"dipllm_{group}",
+        entries,
+        METHODS,
+        PLACES,
+        columns=("map", "method"),
+        panels=panel_per_place if group in PAIRS else None,
+        results=all_rows,
+        lines=lambda *_: (),
+    )
+    for group, entries in GROUPS.items()
+)

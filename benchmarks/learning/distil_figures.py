@@ -9,9 +9,8 @@ from the same questions, so methods are compared seed by seed. ``entropy alone``
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -20,8 +19,9 @@ import numpy as np
 import torch
 
 from learning import drawing
-from learning.figures import FigureArgs, write_rows
-from learning.text_figures import CONTROL, QUESTIONS, SEEDS, EntropyRun, claim, read_curves, score, train_curves
+from learning.figures import FigureArgs, Method, write_rows
+from learning.study import Figure
+from learning.text_figures import CONTROL, QUESTIONS, SEEDS, TextPlace, claim, read_curves, score, start, train_curves
 from palaestra.core.contract.turn_tokens import END, GOOD
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import ARITH
@@ -31,35 +31,16 @@ from palaestra_baselines.common.lm.rollouts import EVALUATION_SEED, make_batch, 
 TWO_HOPS = "palaestra/SearchQA-2Hop-v1"
 
 
-@dataclass(frozen=True)
-class Place:
-    """Base weights, and how methods learn from them.
-
-    Attributes:
-        title: Of pictures.
-        env_id: Where.
-        base: The weights.
-        groups: Questions of an iteration.
-        iterations: Of a run.
-        measured: Iterations after which exact match is measured.
-        turns: Turns of a match, about.
-        learning_rate: Of all methods there, see `docs/results/text.md`.
-    """
-
-    title: str
-    env_id: str
-    base: str
-    groups: int
-    iterations: int
-    measured: tuple[int, ...]
-    turns: float
-    learning_rate: float = 6e-4
-
-
 PLACES = {
-    "opd": Place("SearchQA-2Hop, base noisy", TWO_HOPS, "noisy", 8, 30, (0, 5, 10, 15, 20, 25, 30), 3.0),
-    "srft": Place("MathText-LeftToRight, base sums", ARITH, "sums", 16, 60, (0, 10, 20, 30, 40, 50, 60), 1.0),
-    "right": Place("MathText-LeftToRight, base worked", ARITH, "worked", 16, 60, tuple(range(0, 61, 3)), 1.0),
+    "opd": TextPlace(
+        "SearchQA-2Hop, base noisy", TWO_HOPS, "noisy", 8, 30, turns=3.0, measured=(0, 5, 10, 15, 20, 25, 30)
+    ),
+    "srft": TextPlace(
+        "MathText-LeftToRight, base sums", ARITH, "sums", 16, 60, turns=1.0, measured=(0, 10, 20, 30, 40, 50, 60)
+    ),
+    "right": TextPlace(
+        "MathText-LeftToRight, base worked", ARITH, "worked", 16, 60, turns=1.0, measured=tuple(range(0, 61, 3))
+    ),
 }
 SAMPLED, TOP_16, TOP_4 = "OPD, sampled token", "OPD, K 16", "OPD, K 4"
 APPENDED, NUCLEUS, FULL = "OPD, K 4, sampled appended", "OPD, K 4, top-p 0.9", "OPD, full vocabulary"
@@ -69,52 +50,39 @@ SRFT, GRPO, SFT, SFT_GRPO = "SRFT", "GRPO", "SFT", "SFT then GRPO"
 UNWEIGHTED, PLUS = "SRFT, weights 1", "SRFT, exp(+H)"
 
 
-@dataclass(frozen=True)
-class Arm:
-    """A method as it is compared.
-
-    Attributes:
-        place: Where it learns.
-        module: Its module in `palaestra_baselines`; empty for the control.
-        arguments: What it is given.
-        swaps: Whether the teacher's tokens END and GOOD are exchanged: it ends turns with another token.
-    """
-
-    place: str
-    module: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    swaps: bool = False
-
-
-def distil(loss: str, top_k: int = 16, swaps: bool = False, **arguments: Any) -> Arm:
+def distil(name: str, loss: str, top_k: int = 16, **arguments: Any) -> tuple[tuple[str, str], Method]:
     """An arm of on-policy distillation, with rollouts and masks as in plain sampling if nothing else is said."""
     given = {"loss": loss, "top_k": top_k, "top_p": 1.0, "mask_special": "no", **arguments}
-    return Arm("opd", "opd", given, swaps)
+    return ("opd", name), Method(name, "opd", given)
 
 
-ARMS = {
-    ("opd", SAMPLED): distil("sampled"),
-    ("opd", TOP_16): distil("top_k"),
-    ("opd", TOP_4): distil("top_k", 4),
-    ("opd", APPENDED): distil("top_k", 4, append_sampled="yes"),
-    ("opd", NUCLEUS): distil("top_k", 4, top_p=0.9),
-    ("opd", FULL): distil("full"),
-    ("opd", DRAINED_4): distil("top_k_unnormalised", 4),
-    ("opd", DRAINED_16): distil("top_k_unnormalised"),
-    ("opd", SWAPPED): distil("top_k", swaps=True),
-    ("opd", MASKED): distil("top_k", swaps=True, mask_special="yes"),
-    ("opd", PAPER): distil("top_k", top_p=0.9, mask_special="yes"),
-    ("opd", CONTROL): Arm("opd", ""),
-    ("srft", SRFT): Arm("srft", "srft"),
-    ("srft", GRPO): Arm("srft", "grpo", {"passes": 1, "reward": "exact_match"}),
-    ("srft", SFT): Arm("srft", "srft", {"schedule": "sft"}),
-    ("srft", SFT_GRPO): Arm("srft", "srft", {"schedule": "sft_then_grpo"}),
-    ("srft", UNWEIGHTED): Arm("srft", "srft", {"weights": "off"}),
-    ("srft", PLUS): Arm("srft", "srft", {"sft_entropy_sign": "+1"}),
-    ("srft", CONTROL): Arm("srft", "", {"passes": 1}),
-    ("right", SRFT): Arm("right", "srft"),
-}
-"""Methods by place and name."""
+ARMS: dict[tuple[str, str], Method] = dict(
+    (
+        distil(SAMPLED, "sampled"),
+        distil(TOP_16, "top_k"),
+        distil(TOP_4, "top_k", 4),
+        distil(APPENDED, "top_k", 4, append_sampled="yes"),
+        distil(NUCLEUS, "top_k", 4, top_p=0.9),
+        distil(FULL, "full"),
+        distil(DRAINED_4, "top_k_unnormalised", 4),
+        distil(DRAINED_16, "top_k_unnormalised"),
+        distil(SWAPPED, "top_k"),
+        distil(MASKED, "top_k", mask_special="yes"),
+        distil(PAPER, "top_k", top_p=0.9, mask_special="yes"),
+        (("opd", CONTROL), Method(CONTROL, "")),
+        (("srft", SRFT), Method(SRFT, "srft")),
+        (("srft", GRPO), Method(GRPO, "grpo", {"passes": 1, "reward": "exact_match"})),
+        (("srft", SFT), Method(SFT, "srft", {"schedule": "sft"})),
+        (("srft", SFT_GRPO), Method(SFT_GRPO, "srft", {"schedule": "sft_then_grpo"})),
+        (("srft", UNWEIGHTED), Method(UNWEIGHTED, "srft", {"weights": "off"})),
+        (("srft", PLUS), Method(PLUS, "srft", {"sft_entropy_sign": "+1"})),
+        (("srft", CONTROL), Method(CONTROL, "", {"passes": 1})),
+        (("right", SRFT), Method(SRFT, "srft")),
+    )
+)
+"""Methods by place and name; the control has no module."""
+SWAPS = (SWAPPED, MASKED)
+"""Arms whose teacher's tokens END and GOOD are exchanged: it ends turns with another token."""
 PICTURED = {
     "text_distil_opd": ("opd", (SAMPLED, TOP_16, TOP_4, FULL, DRAINED_4, DRAINED_16, CONTROL)),
     "text_distil_srft": ("srft", (SRFT, GRPO, SFT, SFT_GRPO, UNWEIGHTED, PLUS, CONTROL)),
@@ -126,23 +94,10 @@ Run = Sequence[Mapping[str, float]]
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def start(place: str, name: str, seed: int) -> grpo.Run:
+def start_arm(place: str, name: str, seed: int) -> grpo.Run:
     """A training at its start."""
-    arm, setting = ARMS[place, name], PLACES[place]
-    module: Any = importlib.import_module(f"palaestra_baselines.{arm.module or 'grpo'}")
-    args = module.Args(
-        seed=seed,
-        env_id=setting.env_id,
-        base=setting.base,
-        groups=setting.groups,
-        learning_rate=setting.learning_rate,
-        total_steps=int(setting.iterations * setting.groups * grpo.Args.group * setting.turns),
-        questions=1,
-        **arm.arguments,
-    )
-    args.check()
-    run: Any = (module.Run if arm.module else EntropyRun)(args)
-    if arm.swaps:
+    run: Any = start(PLACES[place], ARMS[place, name], seed)
+    if name in SWAPS:
         weight = run.teacher.tokens.weight
         weight[[END, GOOD]] = weight[[GOOD, END]].clone()
     return run
@@ -151,7 +106,7 @@ def start(place: str, name: str, seed: int) -> grpo.Run:
 def train(log: Path, place: str, name: str, seed: int) -> None:
     """Trains with one seed and writes the curve when it is complete."""
     torch.set_num_threads(1)
-    run, rows, setting = start(place, name, seed), list[dict[str, Any]](), PLACES[place]
+    run, rows, setting = start_arm(place, name, seed), list[dict[str, Any]](), PLACES[place]
     questions, norms, done = make_batch(setting.env_id, QUESTIONS), list[float](), 0
     cpu_s = 0.0
     for iteration in setting.measured:
@@ -222,13 +177,10 @@ def draw_distil(name: str, folder: Path) -> None:
     table, (place, methods) = folder / f"{name}.csv", PICTURED[name]
     rows = [row for row in drawing.read_table(table) if row["place"] == place and row["method"] in methods]
     second = ("support_mass", "student's mass on the support") if place == "opd" else ("entropy", "entropy, nats")
-    panels = list[drawing.Panel]()
-    for what, title in (("sampled", "exact match, sampled"), second):
-        seen = [row for row in rows if row[what] != "" and row[what] is not None]
-        runs = drawing.group_runs(seen, "method")
-        shown = {method: drawing.curve_over_seeds(made, what, "iteration") for method, made in runs.items()}
-        is_share = what != "entropy"
-        panels.append(drawing.Panel(PLACES[place].title, title, shown, x_label="iterations", is_share=is_share))
+    panels, where = list[drawing.Panel](), PLACES[place].title
+    for what, label in (("sampled", "exact match, sampled"), second):
+        shown = {"x_label": "iterations", "is_share": what != "entropy"}
+        panels.append(drawing.panel_of(where, label, rows, "method", what, "iteration", **shown))
     drawing.draw(table, panels)
 
 
@@ -309,3 +261,9 @@ def claims_of_srft(curves: Mapping[tuple[str, str], Sequence[Run]]) -> list[dict
         *(claim(f"{SRFT}, base worked, {word}, final", right(SRFT, word)) for word in ("sampled", "greedy")),
         *scores(column, names),
     ]
+
+
+FIGURES = (
+    Figure("text_distil", text_distil, claims=write_results),
+    *(Figure(name, None, partial(draw_distil, name)) for name in PICTURED),
+)

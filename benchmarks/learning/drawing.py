@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -269,17 +269,41 @@ def curve_over_seeds(runs: Sequence[Rows], y: str, x: str = "steps") -> Curve:
     return Curve(places.mean(axis=1), interquartile_mean(values), low, high, len(runs))
 
 
-def win_rate_panel(
-    title: str, opponent: str, runs: Mapping[str, Sequence[Rows]], thresholds: Sequence[float] = ()
+def panel_of(
+    title: str,
+    y_label: str,
+    rows: Rows,
+    arm: str,
+    y: str,
+    x: str = "steps",
+    titles: Mapping[str, str] | None = None,
+    lines: Mapping[str, float] | None = None,
+    **more: Any,
 ) -> Panel:
-    """Share of won matches of each method in one place, and the shares that are asked for there."""
-    return Panel(
-        title,
-        f"share won against {opponent}",
-        {name: curve_over_seeds(group, "win_rate") for name, group in runs.items()},
-        {f"threshold: {100 * threshold:g} %": threshold for threshold in sorted(set(thresholds))},
-        is_share=True,
-    )
+    """A panel of the rows of a table: a curve for each arm, a line across for each row that has no seed.
+
+    Args:
+        title: Of the panel.
+        y_label: Quantity and unit.
+        rows: Of the table; those without a number in ``y`` are left out.
+        arm: Column of the arm's name.
+        y: Column that is drawn.
+        x: Column over which it is drawn.
+        titles: Names in the picture by those of the table, where they differ.
+        lines: Further lines across.
+        **more: Attributes of `Panel`.
+    """
+    shown = [row for row in rows if row[y] not in ("", "nan")]
+    runs = group_runs([row for row in shown if row["seed"] != ""], arm)
+    curves = {(titles or {}).get(name, name): curve_over_seeds(made, y, x) for name, made in runs.items()}
+    across = {row[arm]: float(row[y]) for row in shown if row["seed"] == ""}
+    return Panel(title, y_label, curves, {**across, **(lines or {})}, **more)
+
+
+def thresholds(shares: Iterable[float | None]) -> dict[str, float]:
+    """Lines across at the shares of matches that are asked for."""
+    asked = sorted({share for share in shares if share is not None})
+    return {f"threshold: {100 * share:g} %": share for share in asked}
 
 
 def draw(table: Path, panels: Sequence[Panel]) -> None:

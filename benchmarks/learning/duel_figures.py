@@ -22,6 +22,7 @@ from typing import Any
 
 from learning import drawing
 from learning.figures import FigureArgs, train_all, write_rows
+from learning.study import Figure
 from palaestra.evaluation import MatchTable, evaluate
 from palaestra.wrappers import SelfPlayPool
 from palaestra_baselines import mappo
@@ -141,19 +142,11 @@ def skirmish_duel(args: FigureArgs) -> None:
 def draw_duel(folder: Path) -> None:
     """Draws what best responses gain and win, round by round; the rounds count from 1."""
     table = folder / "skirmish_duel.csv"
-    rows = [{**row, "shown_round": int(row["round"]) + 1} for row in drawing.read_table(table)]
-    (runs,) = drawing.group_runs([{**row, "method": METHOD} for row in rows], "method").values()
-    panels = [
-        drawing.Panel(
-            "SkirmishDuel, best response",
-            label,
-            {"MAPPO": drawing.curve_over_seeds(runs, column, x="shown_round")},
-            x_label="round",
-            is_share=column == "exploited",
-        )
-        for column, label in (("gain", "gain in a match"), ("exploited", "share of matches won"))
-    ]
-    drawing.draw(table, panels)
+    rows = [{**row, "shown_round": int(row["round"]) + 1, "arm": "MAPPO"} for row in drawing.read_table(table)]
+    title, more = "SkirmishDuel, best response", {"x": "shown_round", "x_label": "round"}
+    gain = drawing.panel_of(title, "gain in a match", rows, "arm", "gain", **more)
+    won = drawing.panel_of(title, "share of matches won", rows, "arm", "exploited", is_share=True, **more)
+    drawing.draw(table, [gain, won])
 
 
 def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -165,3 +158,6 @@ def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         share = f"{row['gain']:8.2f}{row['exploited']:11.3f}  {row['low']:.3f} to {row['high']:.3f}"
         lines.append(f"{cost}{share}  {row['score_against_script']:.3f}")
     return lines
+
+
+FIGURES = (Figure("skirmish_duel", skirmish_duel, draw_duel),)

@@ -49,39 +49,6 @@ class Method:
         return method_module(self.module).Args(**given)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Runs of a method in one place, and what is asked of the median of its seeds.
-
-    Attributes:
-        place: Battle or setting where it learns.
-        method: Who learns.
-        steps: Decisions of a run.
-        bar: Least share of won matches; None asks for nothing.
-        minutes: Most processor time of a run; likewise.
-        ahead: Least lead in won matches over other methods in the same place; a negative one is how far it may be
-            behind.
-        weights: Name under which the weights of the best seed are bundled; empty if they are not.
-        seeds: Runs, at most those that are asked for; None for all.
-        arguments: What the method is given here alone.
-    """
-
-    place: str
-    method: str
-    steps: int
-    bar: float | None = None
-    minutes: float | None = None
-    ahead: Mapping[str, float] = field(default_factory=dict)
-    weights: str = ""
-    seeds: int | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Place and method: a figure has one entry of each."""
-        return self.place, self.method
-
-
 @dataclass
 class FigureArgs:
     """Arguments.
@@ -146,37 +113,6 @@ def train_in_turn(
     """
     in_turn = [[(module_of(key), run, evaluation) for run in group] for key, group in runs.items()]
     train_all(title, [entry for seed in itertools.zip_longest(*in_turn) for entry in seed if entry], args)
-
-
-def train_entries(
-    title: str,
-    entries: Iterable[Entry],
-    methods: Mapping[str, Method],
-    run_of: Callable[..., RunArgs],
-    args: FigureArgs,
-) -> dict[Any, list[RunArgs]]:
-    """Trains the missing runs of some entries, the first seeds of all first.
-
-    Args:
-        title: Name of the figure and of its folder.
-        entries: The entries.
-        methods: Methods by the name that entries give them.
-        run_of: ``run_of(entry, seed, directory, **more)``, the arguments of a run.
-        args: Of the figure.
-
-    Returns:
-        Runs by place and method.
-    """
-    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    runs = {
-        entry.key: [
-            run_of(entry, seed, args.runs / title / entry.place.replace(" ", "_") / entry.method, **shared)
-            for seed in range(args.seeds if entry.seeds is None else min(args.seeds, entry.seeds))
-        ]
-        for entry in entries
-    }
-    train_in_turn(title, runs, lambda key: methods[key[1]].module, args)
-    return runs
 
 
 def method_module(method: str) -> Any:
@@ -252,15 +188,9 @@ def install(run: RunArgs, assets: Path, name: str) -> None:
     copy_file(run.folder / WEIGHTS, assets / "weights" / f"{name}.safetensors")
 
 
-def install_best(
-    runs: Sequence[RunArgs],
-    logs: Sequence[Sequence[Mapping[str, float]]],
-    assets: Path,
-    name: str,
-    by: str = "win_rate",
-) -> None:
-    """Copies the weights of the run that has most of a column in its last evaluation to the assets."""
-    install(runs[int(np.argmax([log[-1][by] for log in logs]))], assets, name)
+def row_line(row: Mapping[str, Any]) -> str:
+    """A row as a line of text."""
+    return "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in row.items())
 
 
 def verdicts(asked: Iterable[tuple[str, bool]]) -> str:

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from learning import drawing, figures
-from learning.figures import FigureArgs
+from learning.figures import FigureArgs, Method
+from learning.study import Entry, Figure, Made, Place, Rows, Study
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.evaluation import evaluate
-from palaestra_baselines import ucav_hierarchy
 from palaestra_baselines.common.league import BY_RULE, LEAGUE
 from palaestra_baselines.common.run_folder import WEIGHTS
 from palaestra_baselines.ucav_hierarchy import METHOD, Args
@@ -47,29 +47,21 @@ PPO: dict[str, Any] = {
     "training_options": SHAPING,
     "learning_rate": (5e-4, 2e-4),
     "hidden": (64, 64),
-    "total_steps": STEPS // GENERATIONS,
     "evaluations": 2,
 }
-ARMS: dict[str, tuple[str, dict[str, Any]]] = {
-    LEAGUE_ARM: ("evolution, league", {}),
-    SCRIPTS: (
-        "evolution, scripts",
-        {"anchor_share": 1.0, "total_steps": EQUAL[SCRIPTS] * STEPS // GENERATIONS, "evaluations": EQUAL[SCRIPTS]},
-    ),
-    PPO_SCRIPTS: ("PPO, scripts", {**PPO, "anchor_share": 1.0}),
-    PPO_SELF: ("PPO, last self", {**PPO, "anchor_share": 0.0, "draw": "latest", "latest_share": 1.0}),
-    FLAT: (
-        "PPO, stick",
-        {
-            **PPO,
-            "options": ("commands=stick",),
-            "anchor_options": (),
-            "std": 0.5,
-            "total_steps": STICK_HZ * STEPS // (AIM_HZ * GENERATIONS),
-        },
-    ),
+FEW_STEPS = STEPS // GENERATIONS
+STEPS_OF = {
+    **{LEAGUE_ARM: STEPS, SCRIPTS: EQUAL[SCRIPTS] * FEW_STEPS, PPO_SCRIPTS: FEW_STEPS, PPO_SELF: FEW_STEPS},
+    FLAT: STICK_HZ * STEPS // (AIM_HZ * GENERATIONS),
 }
-"""Title in pictures and arguments of each way."""
+ARMS = {
+    LEAGUE_ARM: Method("evolution, league", METHOD),
+    SCRIPTS: Method("evolution, scripts", METHOD, {"anchor_share": 1.0, "evaluations": EQUAL[SCRIPTS]}),
+    PPO_SCRIPTS: Method("PPO, scripts", METHOD, {**PPO, "anchor_share": 1.0}),
+    PPO_SELF: Method("PPO, last self", METHOD, {**PPO, "anchor_share": 0.0, "draw": "latest", "latest_share": 1.0}),
+    FLAT: Method("PPO, stick", METHOD, {**PPO, "options": ("commands=stick",), "anchor_options": (), "std": 0.5}),
+}
+"""The ways to train."""
 BARS = {"pure_pursuit": 0.95, "lead_pursuit": 0.75, "expert": 0.65}
 """Least share of paid wins of the last generation of a league."""
 AGAINST: dict[str, dict[str, Any]] = {
@@ -84,36 +76,22 @@ AGAINST: dict[str, dict[str, Any]] = {
 """Keywords of tests on which nothing was trained."""
 
 
-def league_figure(args: FigureArgs) -> None:
-    """Trains all ways, tests the last generations, and installs the league's best one."""
-    shared: dict[str, Any] = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    runs = {
-        arm: [
-            Args(seed=seed, directory=args.runs / "ucav_league" / arm, **shared, **given) for seed in range(args.seeds)
-        ]
-        for arm, (_, given) in ARMS.items()
-    }
-    figures.train_in_turn("ucav_league", runs, lambda _: METHOD, args)
-    logs = figures.read_logs(runs)
-    figures.write_rows(args.figures / "ucav_league.csv", figures.curve_rows({(arm,): logs[arm] for arm in runs}, "arm"))
-    draw_league(args.figures)
-    matrices = [line for run in runs[LEAGUE_ARM] for line in matrix_rows(run)]
-    figures.write_rows(args.figures / "ucav_league_matrix.csv", matrices)
-    draw_matrix(args.figures)
-    rows = [*result_rows(runs)]
-    figures.write_rows(args.figures / "ucav_league_results.csv", rows)
-    best = int(np.argmax([logs[LEAGUE_ARM][seed][-1]["elo"] for seed in range(args.seeds)]))
-    figures.install(runs[LEAGUE_ARM][best], args.assets, METHOD)
-    responses = best_responses(runs[LEAGUE_ARM], args)
-    figures.write_rows(args.figures / "ucav_league_best.csv", responses)
-    print("\n".join(result_lines(rows, responses)))
+def league_results(study: Study, made: Made) -> Rows:
+    """Tests of the last generations; writes the table of the league, installs its best one, trains best responses."""
+    runs = {arm: group for (_, arm), group in made.runs.items()}
+    folder = made.args.figures
+    figures.write_rows(
+        folder / "ucav_league_matrix.csv", [line for run in runs[LEAGUE_ARM] for line in matrix_rows(run)]
+    )
+    draw_matrix(folder)
+    figures.write_rows(folder / "ucav_league_best.csv", best_responses(runs[LEAGUE_ARM], made.args))
+    return [*result_rows(runs)]
 
 
-def draw_league(folder: Path) -> None:
-    """Draws paid wins against scripts, and Elo, over hours of flight."""
-    table = folder / "ucav_league.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "arm")
-    panels = [
+def league_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """Paid wins against scripts, and Elo, over hours of flight."""
+    runs = drawing.group_runs(rows, "arm")
+    return [
         drawing.Panel(title, label, by_arm(runs, column), x_label="hours of flight", is_share=column != "elo")
         for title, label, column in (
             ("against expert", "paid wins", "won_expert"),
@@ -122,7 +100,6 @@ def draw_league(folder: Path) -> None:
             ("Elo, pure_pursuit has 0", "Elo", "elo"),
         )
     ]
-    drawing.draw(table, panels)
 
 
 def by_arm(runs: Mapping[str, Any], column: str) -> dict[str, Any]:
@@ -131,7 +108,7 @@ def by_arm(runs: Mapping[str, Any], column: str) -> dict[str, Any]:
     for arm, made in runs.items():
         curve = drawing.curve_over_seeds(made, column)
         decisions_per_hour = 3600 * (STICK_HZ if arm == FLAT else AIM_HZ)
-        curves[ARMS[arm][0]] = curve._replace(x=curve.x / decisions_per_hour)
+        curves[ARMS[arm].title] = curve._replace(x=curve.x / decisions_per_hour)
     return curves
 
 
@@ -245,8 +222,8 @@ def best_responses(leagues: Sequence[Args], args: FigureArgs) -> list[dict[str, 
     return rows
 
 
-def result_lines(rows: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A line of text for each result, and whether it is what is asked for."""
+def result_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """A line of text for each result, and whether it is what is asked for; then the best responses."""
     for row in rows:
         asked = []
         least = BARS.get(row["opponent"]) if row["player"] == LEAGUE_ARM and not row["test"] else None
@@ -256,9 +233,23 @@ def result_lines(rows: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[
             asked = [("score at least 0.6", row["score"] >= 0.6)]
         who = f"{row['player']:12s}{row['seed']!s:3s}{row['opponent']:14s}{row['test']:24s}"
         yield f"{who}{row['won']:.3f} won  {row['lost']:.3f} lost  score {row['score']:.3f}{figures.verdicts(asked)}"
-    for row in responses:
+    for row in drawing.read_table(made.args.figures / "ucav_league_best.csv"):
         who = f"best response to generation {row['generation']}, seed {row['seed']}"
-        yield f"{who}: {row['won']:.3f} won  {row['lost']:.3f} lost  score {row['score']:.3f}"
+        yield f"{who}: {row['won']} won  {row['lost']} lost  score {row['score']}"
 
 
-__all__ = ["draw_league", "draw_matrix", "league_figure", "ucav_hierarchy"]
+FIGURES = (
+    Study(
+        "ucav_league",
+        tuple(Entry("", arm, STEPS_OF[arm], weights=METHOD if arm == LEAGUE_ARM else "") for arm in ARMS),
+        ARMS,
+        {"": Place("", ENV_ID)},
+        columns=("arm",),
+        panels=league_panels,
+        results=league_results,
+        lines=result_lines,
+        folder=lambda study, entry: Path(study.name, entry.method),
+        best=lambda last: last["elo"],
+    ),
+    Figure("ucav_league_matrix", None, draw_matrix),
+)

@@ -15,7 +15,7 @@ Meta-DT has its own four earlier matches there, Prompt-DT five decisions of an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,12 @@ import numpy as np
 import torch
 
 from learning import drawing, figures
-from learning.figures import Entry, FigureArgs, Method, bootstrap_interval
+from learning.figures import FigureArgs, Method, bootstrap_interval
+from learning.study import Entry, Figure, Made, Place, Rows, Study, panel_per_place
 from palaestra_baselines import mappo, meta_dt
 from palaestra_baselines.common.decision_transformers import WorldModel
 from palaestra_baselines.common.offline_data import fit_scaling, make_learnable
-from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
+from palaestra_baselines.common.run_folder import WEIGHTS
 from palaestra_baselines.common.task_families import find_family, play_matches
 
 SCORE = "score in held-out tasks"
@@ -45,37 +46,20 @@ METHODS: dict[str, Method] = {
 }
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where methods learn.
-
-    Attributes:
-        title: In figures.
-        env_id: Environment.
-        seeds: Runs of each method.
-        steps: Gradient steps of a run.
-        expert_steps: Decisions from which the expert learns; 0 where a script is the expert.
-        arguments: Of all methods here.
-    """
-
-    title: str
-    env_id: str
-    seeds: int
-    steps: int
-    expert_steps: int = 0
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
 BODY = {"matches_per_task": 10, "world_steps": 1000, "matches": 6, "evaluations": 1}
-SETTINGS = {
-    "point": Setting("MetaPoint", "palaestra/MetaPoint-v0", 5, 700),
-    "direction": Setting("MetaDirection", "palaestra/MetaDirection-v0", 3, 1400),
-    "speed": Setting("MetaCheetahVel", "palaestra/MetaCheetahVel-v0", 3, 1000, 1_500_000, BODY),
-    "body": Setting(
-        "MetaCheetahParam", "palaestra/MetaCheetahParam-v0", 3, 1000, 3_000_000, {**BODY, "decoder": "state"}
-    ),
+CURVE: dict[str, Any] = {"column": "score", "label": SCORE}
+PLACES = {
+    "point": Place("MetaPoint", "palaestra/MetaPoint-v0", **CURVE),
+    "direction": Place("MetaDirection", "palaestra/MetaDirection-v0", **CURVE),
+    "speed": Place("MetaCheetahVel", "palaestra/MetaCheetahVel-v0", arguments=BODY, **CURVE),
+    "body": Place("MetaCheetahParam", "palaestra/MetaCheetahParam-v0", arguments={**BODY, "decoder": "state"}, **CURVE),
 }
-EXPERT = {
+SEEDS = {"point": 5, "direction": 3, "speed": 3, "body": 3}
+STEPS = {"point": 700, "direction": 1400, "speed": 1000, "body": 1000}
+"""Gradient steps of a run."""
+EXPERT_STEPS = {"speed": 1_500_000, "body": 3_000_000}
+"""Decisions from which the expert learns; elsewhere a script is the expert."""
+EXPERT: dict[str, Any] = {
     **{"options": ("observe_task=True",), "team": "body", "opponent": "", "lanes": 90, "matches": 90, "epochs": 10},
     **{"learning_rate": (5e-4, 1e-4), "hidden": (128, 128), "critic_hidden": (128, 128), "entropy": (0.0, 0.0)},
     **{"evaluations": 10, "max_gradient_norm": 0.5},
@@ -88,48 +72,22 @@ CONTEXTS = {"world model, context": 16, "world model, no context": 0}
 MODEL_PLACES = ("point", "direction")
 
 
-def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of one run of an entry.
-
-    Args:
-        entry: The entry.
-        seed: Of the run.
-        directory: Its folder.
-        **more: Arguments that decide nothing, ``quiet`` for one.
-    """
-    given = {**SETTINGS[entry.place].arguments, **METHODS[entry.method].arguments, **entry.arguments, **more}
-    place = {"env_id": SETTINGS[entry.place].env_id, "total_steps": entry.steps, "evaluations": EVALUATIONS}
-    return METHODS[entry.method].make_args(**{**place, **given}, seed=seed, directory=directory)
-
-
-def score_figure(place: str, args: FigureArgs) -> None:
-    """Curves and last scores of all methods in a family of tasks."""
-    setting, expert = SETTINGS[place], train_expert(place, args)
-    given = {"expert": str(expert)} if expert else {}
-    entries = [Entry(place, name, setting.steps, seeds=setting.seeds, arguments=given) for name in METHODS]
-    seeds = replace(args, seeds=setting.seeds)
-    runs = figures.train_entries(f"meta_{place}", entries, METHODS, run_of, seeds)
-    logs, table = figures.read_logs(runs), args.figures / f"meta_{place}.csv"
-    figures.write_rows(table, figures.curve_rows(logs, "setting", "method"))
-    draw_scores(place, args.figures)
-    rows = [
-        {"method": name, "seed": seed, **{column: log[-1][column] for column in COLUMNS if column in log[-1]}}
-        for (_, name), group in logs.items()
-        for seed, log in enumerate(group)
-    ]
-    figures.write_rows(args.figures / f"meta_{place}_results.csv", rows)
-    print("\n".join(score_lines(place, rows)))
+def with_expert(study: Study, args: FigureArgs) -> Study:
+    """Trains the expert of the tasks if there is no script."""
+    expert = train_expert(study.entries[0].place, args)
+    given = {} if expert is None else {"expert": str(expert)}
+    return replace(
+        study, entries=tuple(replace(entry, arguments={**entry.arguments, **given}) for entry in study.entries)
+    )
 
 
 def train_expert(place: str, args: FigureArgs) -> Path | None:
-    """The policy that is the expert of a setting's tasks, trained if it is missing; None where a script is."""
-    setting = SETTINGS[place]
-    if not setting.expert_steps:
+    """The policy that is the expert of a place's tasks, trained if it is missing; None where a script is."""
+    if place not in EXPERT_STEPS:
         return None
-    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True, "seed": 0}
+    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True, "seed": 0, **EXPERT}
     directory = args.runs / "meta_experts" / place
-    expert: Any = EXPERT
-    run = mappo.Args(env_id=setting.env_id, total_steps=setting.expert_steps, directory=directory, **expert, **shared)
+    run = mappo.Args(env_id=PLACES[place].env_id, total_steps=EXPERT_STEPS[place], directory=directory, **shared)
     figures.train_all(f"meta_{place}: expert", [("mappo", run, None)], args)
     return run.folder / WEIGHTS
 
@@ -137,17 +95,28 @@ def train_expert(place: str, args: FigureArgs) -> Path | None:
 COLUMNS = ("score", "zero_shot", "with_uniform", "loss", "world_loss", "cpu_s")
 
 
-def draw_scores(place: str, folder: Path) -> None:
-    """Draws the curves of all methods of a family, those of Meta-DT in its first match in a task, too."""
-    table = folder / f"meta_{place}.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "method")
-    curves = {METHODS[name].title: drawing.curve_over_seeds(made, "score") for name, made in runs.items()}
-    curves[ZERO_SHOT] = drawing.curve_over_seeds(runs["meta_dt"], "zero_shot")
-    drawing.draw(table, [drawing.Panel(SETTINGS[place].title, SCORE, curves, x_label="gradient steps")])
+def last_scores(study: Study, made: Made) -> Rows:
+    """The last evaluation of each run."""
+    return [
+        {
+            "method": entry.method,
+            "seed": run.seed,
+            **{column: log[-1][column] for column in COLUMNS if column in log[-1]},
+        }
+        for entry, run, log in made.each(study.entries)
+    ]
 
 
-def score_lines(place: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def score_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """The curves of all methods of a family, those of Meta-DT in its first match in a task, too."""
+    (panel,), runs = panel_per_place(study, rows), drawing.group_runs(rows, "method")
+    curves = {**panel.curves, ZERO_SHOT: drawing.curve_over_seeds(runs["meta_dt"], "zero_shot")}
+    return [replace(panel, curves=curves, x_label="gradient steps")]
+
+
+def score_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
     """Interquartile means over seeds with intervals, and what is asked of them."""
+    place = study.entries[0].place
     found = {METHODS[name].title: of_method(rows, name, "score") for name in METHODS}
     found[ZERO_SHOT] = of_method(rows, "meta_dt", "zero_shot")
     found[SWAPPED] = of_method(rows, "prompt_dt", "with_uniform")
@@ -155,7 +124,7 @@ def score_lines(place: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     own_mean, own_low, _ = spans["Meta-DT"]
     above = {name: own_low > spans[name][2] for name in spans}
     asked = dict[str, list[tuple[str, bool]]]()
-    if not SETTINGS[place].expert_steps:
+    if place not in EXPERT_STEPS:
         asked["DT"] = [("Meta-DT above it, intervals apart", above["DT"])]
     if place == "point":
         for name in (METHODS["random_prompt"].title, SWAPPED):
@@ -164,7 +133,7 @@ def score_lines(place: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         asked["true task"] = [("above Meta-DT", found["true task"].mean() > found["Meta-DT"].mean())]
     for name, (mean, low, high) in spans.items():
         told = " ".join(f"{score:.0f}" for score in found[name])
-        text = f"{SETTINGS[place].title}, {name}: {mean:.1f} ({low:.1f} to {high:.1f}; {told})"
+        text = f"{PLACES[place].title}, {name}: {mean:.1f} ({low:.1f} to {high:.1f}; {told})"
         yield text + figures.verdicts(asked.get(name, []))
     yield f"largest error over any segment: {own_mean - spans[METHODS['any_segment'].title][0]:+.1f}"
     yield f"processor time of a run: at most {max(row['cpu_s'] for row in rows):.0f} s"
@@ -195,7 +164,7 @@ def models_figure(args: FigureArgs) -> None:
 
 def model_errors(place: str, context: int, seed: int) -> np.ndarray:
     """Mean squared errors of scaled rewards ``[decisions]`` in held-out tasks, of medium players there."""
-    run = meta_dt.Args(env_id=SETTINGS[place].env_id, context=max(context, 1), seed=seed)
+    run = meta_dt.Args(env_id=PLACES[place].env_id, context=max(context, 1), seed=seed)
     family = find_family(run.env_id, {})
     training = play_matches(family, family.training, run.data, run.matches_per_task, seed)
     test = play_matches(family, family.test, run.data, run.matches_per_task, meta_dt.PROMPT_RUN + seed)
@@ -208,14 +177,13 @@ def model_errors(place: str, context: int, seed: int) -> np.ndarray:
 
 def draw_models(folder: Path) -> None:
     """Draws the errors of both models, a panel a family."""
-    table, curves = folder / "meta_models.csv", dict[str, dict[str, drawing.Curve]]()
-    for (place, name), runs in drawing.group_runs(drawing.read_table(table), "setting", "method").items():
-        curves.setdefault(place, {})[name] = drawing.curve_over_seeds(runs, "error")
-    panels = [
-        drawing.Panel(SETTINGS[place].title, "squared error", made, x_label="decision of a match")
-        for place, made in curves.items()
-    ]
-    drawing.draw(table, panels)
+    table = folder / "meta_models.csv"
+    rows, names = drawing.read_table(table), {"x_label": "decision of a match"}
+    own = {place: [row for row in rows if row["setting"] == place] for place in MODEL_PLACES}
+    drawing.draw(
+        table,
+        [drawing.panel_of(PLACES[p].title, "squared error", own[p], "method", "error", **names) for p in MODEL_PLACES],
+    )
 
 
 def model_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -233,5 +201,26 @@ def model_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         ratio = with_context.mean() / without.mean()
         shown = f"error {with_context.mean():.4f} with a context, {without.mean():.4f} without: {ratio:.3f}"
         later_ratio = with_context[later].mean() / without[later].mean()
-        text = f"{SETTINGS[place].title}: {shown}; from the second decision on {later_ratio:.3f}"
+        text = f"{PLACES[place].title}: {shown}; from the second decision on {later_ratio:.3f}"
         yield text + figures.verdicts([("at most 1/4", bool(ratio <= 0.25))])
+
+
+STUDIES = {
+    place: Study(
+        f"meta_{place}",
+        tuple(Entry(place, name, STEPS[place], seeds=SEEDS[place]) for name in METHODS),
+        METHODS,
+        PLACES,
+        {"evaluations": EVALUATIONS},
+        panels=score_panels,
+        results=last_scores,
+        lines=score_lines,
+        prepare=with_expert,
+        fixed_seeds=True,
+    )
+    for place in PLACES
+}
+FIGURES = (
+    *STUDIES.values(),
+    Figure("meta_models", models_figure, draw_models),
+)

@@ -8,15 +8,14 @@ longer, ``nvif_battle`` is a battle.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from learning import drawing, figures
-from learning.figures import Entry, FigureArgs, Logs, Method
+from learning import figures
+from learning.figures import Logs, Method
+from learning.study import Entry, Made, Place, Rows, Study, panel_per_place
 from palaestra import registry
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines.common.agents import keywords
@@ -28,34 +27,15 @@ HOME, SHUFFLED, LARGER = "as learnt", "messages shuffled", "24 predators, 6 prey
 LARGER_OPTIONS = ("map_size=40", "predators=24", "prey=6")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where a team learns.
-
-    Attributes:
-        title: In figures.
-        env_id: Environment.
-        options: Keywords of the game.
-        team: The team that learns.
-        opponent: Script that plays the other.
-        column: Of the curve, and what tests measure.
-    """
-
-    title: str
-    env_id: str
-    options: tuple[str, ...] = ()
-    team: str = "predator"
-    opponent: str = "wander"
-    column: str = "catches"
-
-
-EASY = Setting("two at once, side 24", "palaestra/GridPursuit-BlindEasy-v0")
-SETTINGS = {
-    "blind": Setting("three at once, side 28", "palaestra/GridPursuit-Blind-v0"),
+HUNT: dict[str, Any] = {"team": "predator", "opponent": "wander", "column": "catches", "label": "prey caught a match"}
+EASY = Place("two at once, side 24", "palaestra/GridPursuit-BlindEasy-v0", **HUNT)
+AGAINST_RUSH: dict[str, Any] = {"team": "red", "opponent": "rush", "label": "share won against rush"}
+PLACES = {
+    "blind": Place("three at once, side 28", "palaestra/GridPursuit-Blind-v0", **HUNT),
     "easy": EASY,
     "dqn": EASY,
     "long": EASY,
-    "battle": Setting("GridBattle, view 2", "palaestra/GridBattle-12-v0", ("view=2",), "red", "rush", "win_rate"),
+    "battle": Place("GridBattle, view 2", "palaestra/GridBattle-12-v0", ("view=2",), **AGAINST_RUSH),
 }
 DQN: dict[str, Any] = {"algorithm": "dqn", "learning_rate": (1e-3, 3e-4), "updates": 2}
 METHODS: dict[str, Method] = {
@@ -96,42 +76,11 @@ CLAIMS: dict[str, tuple[tuple[str, str, float, float], ...]] = {
 to be apart in each seed."""
 
 
-def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of one run of an entry.
-
-    Args:
-        entry: The entry.
-        seed: Of the run.
-        directory: Its folder.
-        **more: Arguments that decide nothing, ``quiet`` for one.
-    """
-    method, setting = METHODS[entry.method], SETTINGS[entry.place]
-    place = {name: getattr(setting, name) for name in ("env_id", "options", "team", "opponent")}
-    given = {**place, **method.arguments, **entry.arguments, **more}
-    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
-
-
-def nvif_figure(group: str, args: FigureArgs) -> None:
-    """What learnt teams catch, over decisions and in tests."""
-    entries = GROUPS[group]
-    runs = figures.train_entries(f"nvif_{group}", entries, METHODS, run_of, args)
-    logs, folder = figures.read_logs(runs), args.figures
-    figures.write_rows(folder / f"nvif_{group}.csv", figures.curve_rows(logs, "setting", "method"))
-    draw_nvif(group, folder)
-    results = [row for entry in entries for run in runs[entry.key] for row in results_of(entry, run)]
-    for row in results:
-        row["cpu_s"] = logs[row["setting"], row["method"]][row["seed"]][-1]["cpu_s"]
-    figures.write_rows(folder / f"nvif_{group}_results.csv", results)
-    print("\n".join([*result_lines(results), "", *claim_lines(group, results, logs)]))
-
-
-def draw_nvif(group: str, folder: Path) -> None:
-    """Draws the curves of all methods of a group."""
-    table, setting = folder / f"nvif_{group}.csv", SETTINGS[group]
-    runs = drawing.group_runs(drawing.read_table(table), "method")
-    curves = {METHODS[name].title: drawing.curve_over_seeds(made, setting.column) for name, made in runs.items()}
-    label = "prey caught a match" if setting.column == "catches" else f"share won against {setting.opponent}"
-    drawing.draw(table, [drawing.Panel(setting.title, label, curves)])
+def all_results(study: Study, made: Made) -> list[dict[str, Any]]:
+    """Results of all runs in new matches of each test."""
+    return [
+        {**row, "cpu_s": log[-1]["cpu_s"]} for e, run, log in made.each(study.entries) for row in results_of(e, run)
+    ]
 
 
 def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
@@ -142,31 +91,31 @@ def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
     if entry.place == "blind":
         tests[LARGER] = (LARGER_OPTIONS, False)
     about = {"setting": entry.place, "method": entry.method, "title": METHODS[entry.method].title, "seed": run.seed}
-    return [{**about, "test": test, **play(SETTINGS[entry.place], run, *how)} for test, how in tests.items()]
+    return [{**about, "test": test, **play(PLACES[entry.place], run, *how)} for test, how in tests.items()]
 
 
-def play(setting: Setting, run: RunArgs, options: tuple[str, ...], shuffled: bool) -> dict[str, float]:
+def play(place: Place, run: RunArgs, options: tuple[str, ...], shuffled: bool) -> dict[str, float]:
     """What a learnt team catches a match, or its share of wins, with half of the 95 % interval."""
-    given = (*setting.options, *options)
-    game, _ = registry.make_game(setting.env_id, **keywords(given))
-    player = load_policy(run.folder / WEIGHTS, game, setting.team, shuffled)
-    if setting.column == "catches":
-        where = (setting.env_id, given, setting.team)
-        found = catches_of(*where, player, setting.opponent, TEST_MATCHES, EVALUATION_RUN)
+    given = (*place.options, *options)
+    game, _ = registry.make_game(place.env_id, **keywords(given))
+    player = load_policy(run.folder / WEIGHTS, game, place.team, shuffled)
+    if place.column == "catches":
+        where = (place.env_id, given, place.team)
+        found = catches_of(*where, player, place.opponent, TEST_MATCHES, EVALUATION_RUN)
     else:
         more = {"matches": TEST_MATCHES, "swap": False, "num_envs": TEST_MATCHES, **keywords(given)}
-        found = evaluate(setting.env_id, player, setting.opponent, **more).results["outcome"] == 1
-    return {setting.column: float(found.mean()), "half_width": 1.96 * float(found.std() / len(found) ** 0.5)}
+        found = evaluate(place.env_id, player, place.opponent, **more).results["outcome"] == 1
+    return {place.column: float(found.mean()), "half_width": 1.96 * float(found.std() / len(found) ** 0.5)}
 
 
-def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line of text for each run and test."""
+def result_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """A line of text for each run and test, then what is claimed."""
     column = "catches" if "catches" in rows[0] else "win_rate"
-    lines = [f"{'method':24s}{'seed':>5s}{'processor s':>13s}{column:>10s}{'+-':>7s}  test"]
+    yield f"{'method':24s}{'seed':>5s}{'processor s':>13s}{column:>10s}{'+-':>7s}  test"
     for row in rows:
         numbers = f"{row['seed']:5d}{row['cpu_s']:13.1f}{row[column]:10.2f}{row['half_width']:7.2f}"
-        lines.append(f"{row['title']:24s}{numbers}  {row['test']}")
-    return lines
+        yield f"{row['title']:24s}{numbers}  {row['test']}"
+    yield from ("", *claim_lines(study.entries[0].place, rows, made.logs))
 
 
 def claim_lines(group: str, rows: Sequence[Mapping[str, Any]], logs: Logs) -> Iterator[str]:
@@ -225,3 +174,9 @@ def steps_to(log: Sequence[Mapping[str, float]], score: float) -> float:
             share = (score - before["catches"]) / (after["catches"] - before["catches"])
             return before["steps"] + share * (after["steps"] - before["steps"])
     return float("inf")
+
+
+FIGURES = tuple(
+    Study(f"nvif_{g}", entries, METHODS, PLACES, panels=panel_per_place, results=all_results, lines=result_lines)
+    for g, entries in GROUPS.items()
+)

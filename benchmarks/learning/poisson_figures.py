@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ import gymnasium
 import numpy as np
 import torch
 
-from learning import drawing
-from learning.figures import FigureArgs, bootstrap_interval, train_all, verdicts, write_rows
+from learning.figures import FigureArgs, Method, bootstrap_interval, verdicts, write_rows
+from learning.study import Entry, Figure, Made, Place, Rows, Study, curve_table, panel_per_place
 from palaestra import registry
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines import poisson_ppo
@@ -35,39 +35,18 @@ from palaestra_baselines.common import ordered_heads
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.gymnasium_envs import play_gymnasium
 from palaestra_baselines.common.ordered_heads import OrderedDistribution, OrderedHead
-from palaestra_baselines.common.run_folder import LOG, read_rows
 from palaestra_baselines.poisson_ppo import GAUSSIAN, Args
 
-Rows = Sequence[Mapping[str, Any]]
 POISSON, CATEGORICAL, NORMAL = "Poisson", "categorical", "Gaussian (SB3)"
 LINES = RANDOM_PLAY, MIDDLE = "random play", "middle of all ranges"
-
-
-@dataclass(frozen=True)
-class Task:
-    """Where arms are compared.
-
-    Attributes:
-        env_id: Which environment.
-        steps: Decisions of a run.
-        arguments: What all arms are given here.
-    """
-
-    env_id: str
-    steps: int = 300_000
-    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 SPREAD: dict[str, Any] = {
     **{"options": ("actions=continuous",), "matches": 64},
     **{"lanes": 32, "rollout": 64, "minibatches": 32},
 }
-TASKS = {
-    "HalfCheetah": Task("HalfCheetah-v5"),
-    "Hopper": Task("Hopper-v5"),
-    "Spread": Task("palaestra/Spread-v0", arguments=SPREAD),
-    "Humanoid": Task("Humanoid-v5", 1_000_000),
-}
+CURVE: dict[str, Any] = {"column": "training_return", "label": "return of training"}
+STEPS, HUMANOID_STEPS = 300_000, 1_000_000
 TUNED_ON = "HalfCheetah"
 CLAIMED_ON = ("HalfCheetah", "Hopper")
 DEVIATIONS = (0.4, 0.5, 0.6)
@@ -76,58 +55,37 @@ TUNING_SEED = 100
 CHOSEN = {POISSON: 0.5, CATEGORICAL: 0.4, NORMAL: 0.5}
 """The first deviation that is compared; `poisson_tuning` says which one has the greatest area."""
 HEADS = {POISSON: "poisson", CATEGORICAL: "categorical", NORMAL: GAUSSIAN}
-ARMS: dict[str, dict[str, Any]] = {name: {"head": HEADS[name], "start_std": CHOSEN[name]} for name in HEADS}
-"""Arguments by the name of the arm."""
+PPO = poisson_ppo.METHOD
+ARMS = {name: Method(name, PPO, {"head": HEADS[name], "start_std": CHOSEN[name]}) for name in HEADS}
+"""Methods by the name of the arm."""
 ATOMS = (7, 11, 15, 31)
-MODES: dict[str, dict[str, Any]] = {
-    POISSON: ARMS[POISSON],
-    "Poisson, tau fixed at 1": {**ARMS[POISSON], "tau": "fixed"},
-    "Poisson, mirrored": {**ARMS[POISSON], "head": "poisson_mirrored"},
-    "ordinal": {**ARMS[CATEGORICAL], "head": "ordinal"},
+POISSON_MODES: dict[str, dict[str, Any]] = {
+    POISSON: {},
+    "Poisson, tau fixed at 1": {"tau": "fixed"},
+    "Poisson, mirrored": {"head": "poisson_mirrored"},
+    "ordinal": {"head": "ordinal", "start_std": CHOSEN[CATEGORICAL]},
 }
+"""Arguments beside those of the Poisson arm."""
+PLACES = {
+    "HalfCheetah": Place("HalfCheetah", "HalfCheetah-v5", **CURVE),
+    "Hopper": Place("Hopper", "Hopper-v5", **CURVE),
+    "Spread": Place("Spread", "palaestra/Spread-v0", arguments=SPREAD, **CURVE),
+    "Humanoid": Place("Humanoid", "Humanoid-v5", **CURVE),
+}
+PLACES |= {name: replace(PLACES[TUNED_ON], title=name) for name in (f"{TUNED_ON}, {head}" for head in HEADS)}
 SEEDS, FEW_SEEDS, HUMANOID_SEEDS = 5, 3, 2
 RANDOM_EPISODES = 20
 MINUTES = 10.0
-PICTURED = ("poisson_tasks", "poisson_atoms", "poisson_modes", "humanoid")
-"""Figures whose tables are there."""
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Runs of an arm on a task, by seed.
-
-    Attributes:
-        task: Name of the task.
-        arm: Name of the arm.
-        runs: Their arguments.
-    """
-
-    task: str
-    arm: str
-    runs: Sequence[Args]
-
-    def logs(self) -> list[Rows]:
-        """Their curves."""
-        return [read_rows(run.folder / LOG) for run in self.runs]
-
-
-def make_runs(args: FigureArgs, task: str, arm: str, arguments: Mapping[str, Any], seeds: Iterable[int]) -> Trained:
-    """Arguments of the runs of an arm; equal arguments have the same folder, whatever the figure calls them."""
-    where = TASKS[task]
-    given = {"env_id": where.env_id, "total_steps": where.steps, "quiet": True, **where.arguments, **arguments}
-    folder = "_".join(f"{arguments.get(name, '')}" for name in ("head", "start_std", "atoms", "tau")).strip("_")
-    given |= {"directory": args.runs / "poisson" / task / folder, "trust_checkpoint": args.trust_checkpoint}
-    return Trained(task, arm, [Args(**given, seed=seed) for seed in seeds])
-
-
-def train(args: FigureArgs, title: str, arms: Sequence[Trained]) -> None:
-    """Trains the runs that are missing, the first seeds of all first."""
-    most = max(len(arm.runs) for arm in arms)
-    in_turn = [arm.runs[k] for k in range(most) for arm in arms if k < len(arm.runs)]
-    train_all(title, [(poisson_ppo.METHOD, run, None) for run in in_turn], args)
+def folder_of(study: Study, entry: Entry) -> Path:
+    """Folder of the runs of an entry: those of equal arguments are the same, whatever the figure calls them."""
+    given = {**study.methods[entry.method].arguments, **entry.arguments}
+    name = "_".join(f"{given.get(name, '')}" for name in ("head", "start_std", "atoms", "tau")).strip("_")
+    return Path("poisson", entry.place.partition(",")[0], name)
 
 
 def area(log: Rows, column: str = "training_return") -> float:
@@ -137,34 +95,43 @@ def area(log: Rows, column: str = "training_return") -> float:
     return float(np.average([row[column] for _, row in rows], weights=weights))
 
 
-def result(trained: Trained) -> dict[str, Any]:
+def result(entry: Entry, made: Made) -> dict[str, Any]:
     """A row of results: interquartile mean over seeds of the area with its 95 % interval; means of the rest."""
-    logs = trained.logs()
-    mean, low, high = bootstrap_interval(np.array([area(log) for log in logs]))
-    row = {"task": trained.task, "arm": trained.arm, "seeds": len(logs), "area": mean, "low": low, "high": high}
-    row["mean_area"] = float(np.mean([area(log) for log in logs]))
+    logs = made.logs[entry.key]
+    areas = np.array([area(log) for log in logs])
+    mean, low, high = bootstrap_interval(areas)
+    row = {"task": entry.place, "arm": entry.arm, "seeds": len(logs), "area": mean, "low": low, "high": high}
+    row["mean_area"] = float(areas.mean())
     row["area_of_return"] = float(np.mean([area(log, "return") for log in logs]))
     for name in ("training_return", "return"):
         row[f"last_{name}"] = float(np.mean([log[-1][name] for log in logs]))
     return {**row, "cpu_s": max(log[-1]["cpu_s"] for log in logs)}
 
 
+def results(study: Study, made: Made) -> list[dict[str, Any]]:
+    """A row for each entry."""
+    return [result(entry, made) for entry in study.entries]
+
+
 def lines_of(task: str) -> list[dict[str, Any]]:
     """What random play and the middle of all ranges reach."""
-    where = TASKS[task]
-    players = {RANDOM_PLAY: RandomUnit(where.env_id), MIDDLE: middle_of}
-    if where.env_id in registry.ROWS:
-        options = keywords(where.arguments.get("options", ()))
-        table = evaluate(where.env_id, "random", matches=256, num_envs=64, seed=EVALUATION_RUN, **options)
+    env_id = PLACES[task].env_id
+    players = {RANDOM_PLAY: RandomUnit(env_id), MIDDLE: middle_of}
+    if env_id in registry.ROWS:
+        options = keywords(PLACES[task].arguments.get("options", ()))
+        table = evaluate(env_id, "random", matches=256, num_envs=64, seed=EVALUATION_RUN, **options)
         return [{"task": task, "arm": RANDOM_PLAY, "last_return": table.mean_return}]
     return [
-        {
-            "task": task,
-            "arm": name,
-            "last_return": float(np.mean(play_gymnasium(where.env_id, player, RANDOM_EPISODES))),
-        }
+        {"task": task, "arm": name, "last_return": float(np.mean(play_gymnasium(env_id, player, RANDOM_EPISODES)))}
         for name, player in players.items()
     ]
+
+
+def table_with_lines(study: Study, made: Made) -> Rows:
+    """The curves, and what random play and the middle of all ranges reach."""
+    lines = [line for task in dict.fromkeys(entry.place for entry in study.entries) for line in lines_of(task)]
+    shown = [{"task": row["task"], "arm": row["arm"], "training_return": row["last_return"]} for row in lines]
+    return [*curve_table(study, made), *shown]
 
 
 class RandomUnit:
@@ -188,74 +155,29 @@ def middle_of(observations: np.ndarray) -> np.ndarray:
     return np.zeros((len(observations), 1))
 
 
-def write_figure(args: FigureArgs, name: str, arms: Sequence[Trained], results: Rows) -> None:
-    """Writes curves and results of a figure, and draws it."""
-    rows = [
-        {"task": arm.task, "arm": arm.arm, "seed": seed, **row}
-        for arm in arms
-        for seed, log in enumerate(arm.logs())
-        for row in log
-    ]
-    rows += [
-        {"task": row["task"], "arm": row["arm"], "training_return": row["last_return"]}
-        for row in results
-        if row["arm"] in LINES
-    ]
-    write_rows(args.figures / f"{name}.csv", rows)
-    write_rows(args.figures / f"{name}_results.csv", results)
-    draw(name, args.figures)
-    for row in results:
-        print(row)
-
-
-def draw(name: str, folder: Path) -> None:
-    """Draws the table of a figure, a panel a task."""
-    table = folder / f"{name}.csv"
-    rows = drawing.read_table(table)
-    panels = []
-    for task in dict.fromkeys(row["task"] for row in rows):
-        here = [row for row in rows if row["task"] == task]
-        runs = drawing.group_runs([row for row in here if row["seed"] and row["training_return"] != "nan"], "arm")
-        curves = {arm: drawing.curve_over_seeds(made, "training_return") for arm, made in runs.items()}
-        lines = {row["arm"]: float(row["training_return"]) for row in here if not row["seed"]}
-        panels.append(drawing.Panel(task, "return of training", curves, lines))
-    drawing.draw(table, panels)
-
-
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def poisson_tuning(args: FigureArgs) -> None:
+def tuning_results(study: Study, made: Made) -> Rows:
     """Areas of all first deviations of all heads."""
-    arms = {
-        (name, std): make_runs(args, TUNED_ON, name, {"head": HEADS[name], "start_std": std}, [TUNING_SEED])
-        for std in DEVIATIONS
-        for name in HEADS
-    }
-    train(args, "poisson_tuning", list(arms.values()))
-    rows = []
-    for (name, std), arm in arms.items():
-        (log,) = arm.logs()
-        rows.append({"arm": name, "start_std": std, "area": area(log), "last_return": log[-1]["return"]})
-    write_rows(args.figures / "poisson_tuning.csv", rows)
-    for row in rows:
-        print(row)
+    return [
+        {"arm": e.method, "start_std": e.arguments["start_std"], "area": area(log), "last_return": log[-1]["return"]}
+        for e, _, log in made.each(study.entries)
+    ]
+
+
+def tuning_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """The rows, and the deviations of the greatest areas."""
+    yield from map(str, rows)
     for name in HEADS:
         best = max((row for row in rows if row["arm"] == name), key=lambda row: row["area"])
-        print(f"{name}: {best['start_std']} has the greatest area, {CHOSEN[name]} is used")
+        yield f"{name}: {best['start_std']} has the greatest area, {CHOSEN[name]} is used"
 
 
-def poisson_tasks(args: FigureArgs) -> None:
-    """Poisson, categorical and Gaussian policies on three tasks."""
-    arms = [
-        make_runs(args, task, name, ARMS[name], range(SEEDS if task in CLAIMED_ON else FEW_SEEDS))
-        for task in (*CLAIMED_ON, "Spread")
-        for name in ARMS
-    ]
-    train(args, "poisson_tasks", arms)
-    rows = with_verdicts([result(arm) for arm in arms])
-    lines = [line for task in (*CLAIMED_ON, "Spread") for line in lines_of(task)]
-    write_figure(args, "poisson_tasks", arms, [*rows, *lines])
+def task_results(study: Study, made: Made) -> Rows:
+    """Results with verdicts, and lines."""
+    places = dict.fromkeys(entry.place for entry in study.entries)
+    return [*with_verdicts(results(study, made)), *(line for task in places for line in lines_of(task))]
 
 
 def with_verdicts(rows: Rows) -> list[dict[str, Any]]:
@@ -273,28 +195,21 @@ def with_verdicts(rows: Rows) -> list[dict[str, Any]]:
     return judged
 
 
-def poisson_atoms(args: FigureArgs) -> None:
-    """Poisson and categorical policies of 7 to 31 atoms."""
-    made = {
-        (name, count): make_runs(args, TUNED_ON, f"K = {count}", with_atoms(name, count), range(FEW_SEEDS))
-        for name in (POISSON, CATEGORICAL)
-        for count in ATOMS
-    }
-    arms = [replace(arm, task=f"{TUNED_ON}, {name}") for (name, _), arm in made.items()]
-    train(args, "poisson_atoms", arms)
-    rows = [result(arm) for arm in arms]
+def atoms_results(study: Study, made: Made) -> Rows:
+    """Results of 7 to 31 atoms, and how much Poisson and categorical policies fall from 11 to 31."""
+    rows = results(study, made)
     fallen = {name: fall(rows, name) for name in (POISSON, CATEGORICAL)}
     verdict = verdicts([("Poisson falls less", fallen[POISSON] < fallen[CATEGORICAL])]).strip()
-    for name, value in fallen.items():
-        rows.append(
-            {"task": f"{TUNED_ON}, {name}", "arm": "K = 11 less K = 31", "mean_area": value, "verdict": verdict}
-        )
-    write_figure(args, "poisson_atoms", arms, rows)
+    arm = "K = 11 less K = 31"
+    ends = [
+        {"task": f"{TUNED_ON}, {n}", "arm": arm, "mean_area": value, "verdict": verdict} for n, value in fallen.items()
+    ]
+    return [*rows, *ends]
 
 
-def with_atoms(name: str, count: int) -> dict[str, Any]:
-    """Arguments of an arm with other atoms; with 11 they are those of `ARMS`, whose runs are used."""
-    return ARMS[name] if count == Args.atoms else {**ARMS[name], "atoms": count}
+def with_atoms(count: int) -> dict[str, Any]:
+    """Arguments of other atoms than by default; the runs of those are the ones of `ARMS`."""
+    return {} if count == Args.atoms else {"atoms": count}
 
 
 def fall(rows: Rows, name: str) -> float:
@@ -303,18 +218,9 @@ def fall(rows: Rows, name: str) -> float:
     return at["K = 11"] - at["K = 31"]
 
 
-def poisson_modes(args: FigureArgs) -> None:
-    """Other heads and temperatures."""
-    arms = [make_runs(args, TUNED_ON, name, arguments, range(FEW_SEEDS)) for name, arguments in MODES.items()]
-    train(args, "poisson_modes", arms)
-    write_figure(args, "poisson_modes", arms, [result(arm) for arm in arms])
-
-
-def humanoid(args: FigureArgs) -> None:
-    """Poisson and Gaussian policies on a task of 17 dimensions."""
-    arms = [make_runs(args, "Humanoid", name, ARMS[name], range(HUMANOID_SEEDS)) for name in (POISSON, NORMAL)]
-    train(args, "humanoid", arms)
-    write_figure(args, "humanoid", arms, [*(result(arm) for arm in arms), *lines_of("Humanoid")])
+def humanoid_results(study: Study, made: Made) -> Rows:
+    """Results, and lines."""
+    return [*results(study, made), *lines_of("Humanoid")]
 
 
 # -- noise of the gradient ---------------------------------------------------------------------------------------------
@@ -425,3 +331,59 @@ def poisson_ppo_model(head: str, atoms: int) -> Callable[[], None]:
     model = poisson_ppo.make_model(args, poisson_ppo.Lanes(args))
     model.learn(args.lanes * args.rollout)
     return model.train
+
+
+def study_of(name: str, entries: Iterable[Entry], results: Any = results, **more: Any) -> Study:
+    """A study of ordered atoms."""
+    shared: dict[str, Any] = {"columns": ("task", "arm"), "panels": panel_per_place, "fixed_seeds": True}
+    printed: Any = lambda study, rows, made: map(str, rows)  # noqa: E731
+    shared |= {"folder": folder_of, "results": results, "lines": printed}
+    return Study(name, tuple(entries), ARMS, PLACES, **{**shared, **more})
+
+
+FIGURES = (
+    Figure("poisson_gradient", poisson_gradient),
+    Figure("poisson_speed", poisson_speed),
+    study_of(
+        "poisson_tuning",
+        (
+            Entry(TUNED_ON, head, STEPS, arguments={"start_std": std}, name=f"{head} {std}")
+            for std in DEVIATIONS
+            for head in HEADS
+        ),
+        tuning_results,
+        **{"lines": tuning_lines, "seeds": (TUNING_SEED,), "table": None, "panels": None, "ending": ""},
+    ),
+    study_of(
+        "poisson_tasks",
+        (
+            Entry(task, arm, STEPS, seeds=SEEDS if task in CLAIMED_ON else FEW_SEEDS)
+            for task in (*CLAIMED_ON, "Spread")
+            for arm in ARMS
+        ),
+        task_results,
+        table=table_with_lines,
+    ),
+    study_of(
+        "poisson_atoms",
+        (
+            Entry(f"{TUNED_ON}, {head}", head, STEPS, seeds=FEW_SEEDS, arguments=with_atoms(count), name=f"K = {count}")
+            for head in (POISSON, CATEGORICAL)
+            for count in ATOMS
+        ),
+        atoms_results,
+    ),
+    study_of(
+        "poisson_modes",
+        (
+            Entry(TUNED_ON, POISSON, STEPS, seeds=FEW_SEEDS, arguments=given, name=name)
+            for name, given in POISSON_MODES.items()
+        ),
+    ),
+    study_of(
+        "humanoid",
+        (Entry("Humanoid", arm, HUMANOID_STEPS, seeds=HUMANOID_SEEDS) for arm in (POISSON, NORMAL)),
+        humanoid_results,
+        table=table_with_lines,
+    ),
+)

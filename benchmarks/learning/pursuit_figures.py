@@ -20,15 +20,15 @@ compared with those of optimal play.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from learning import drawing, figures
 from learning.figures import FigureArgs, Logs, Method, Runs
+from learning.study import Entry, Figure, Made, Place, Rows, Study, asked_of, median, won_per_place
 from palaestra import registry
 from palaestra.core.run.simulation import Simulation
 from palaestra.evaluation import EVALUATION_RUN, evaluate
@@ -43,52 +43,16 @@ SOLVED = ("order=alternating", "starts=winnable", "solve=True")
 DRAWN_TEAMS = ("order=alternating", "graph=torus:8x8", "pursuers=4", "fewest_pursuers=2")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where a team learns.
-
-    Attributes:
-        title: In figures.
-        env_id: Environment.
-        options: Keywords of the game.
-        team: The team that learns.
-        opponent: Script that plays the other.
-        tests: Script of the other team and keywords of the game of each test, by its name in the results; those of the
-            training if empty.
-        scripts: Those that a learnt team is compared with, beside random legal choices.
-    """
-
-    title: str
-    env_id: str
-    options: tuple[str, ...] = ()
-    team: str = "pursuer"
-    opponent: str = "optimal"
-    tests: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    scripts: tuple[str, ...] = ("shortest_path",)
-
-    @property
-    def played(self) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-        """The tests, or the training where there are none."""
-        return self.tests or {"as learnt": (self.opponent, self.options)}
-
-
-SETTINGS: dict[str, Setting] = {
-    "grid": Setting(
-        "grid of 10 x 10 nodes, 2 pursuers",
-        "palaestra/GraphPursuit-Grid10-v0",
-        scripts=("shortest_path", "optimal"),
-    ),
-    "grid16": Setting(
-        "grid of 16 x 16 nodes, 2 pursuers",
-        GRAPH,
-        (*SOLVED, "graph=grid:16x16"),
-        scripts=("shortest_path", "optimal"),
-    ),
-    "teams": Setting(
+EVADED: dict[str, Any] = {"team": "pursuer", "opponent": "optimal", "scripts": ("shortest_path", "optimal")}
+FLED: dict[str, Any] = {"team": "pursuer", "opponent": "flee", "scripts": ("shortest_path",)}
+FOUGHT: dict[str, Any] = {"team": "red", "opponent": "focus_fire", "scripts": ("greedy", "focus_fire")}
+PLACES = {
+    "grid": Place("grid of 10 x 10 nodes, 2 pursuers", "palaestra/GraphPursuit-Grid10-v0", **EVADED),
+    "grid16": Place("grid of 16 x 16 nodes, 2 pursuers", GRAPH, (*SOLVED, "graph=grid:16x16"), **EVADED),
+    "teams": Place(
         "torus of 8 x 8 nodes, 2 to 4 pursuers",
         GRAPH,
         DRAWN_TEAMS,
-        opponent="flee",
         tests={
             **{
                 f"{k} pursuers, torus of {size}, starts that win": (
@@ -99,23 +63,17 @@ SETTINGS: dict[str, Setting] = {
             },
             "6 pursuers": ("flee", ("order=alternating", "graph=torus:8x8", "pursuers=6")),
         },
+        **FLED,
     ),
-    "dungeons": Setting(
+    "dungeons": Place(
         "64 dungeons of 100 nodes, 2 pursuers",
         GRAPH,
         (*SOLVED, "graph=dungeons:64x100"),
         tests={"20 new dungeons of 200 nodes": ("optimal", (*SOLVED, "graph=dungeons:20x200:1"))},
-        scripts=("shortest_path", "optimal"),
+        **EVADED,
     ),
-    "confront": Setting(
-        "GraphConfront, 3 against 3",
-        "palaestra/GraphConfront-v0",
-        team="red",
-        opponent="focus_fire",
-        scripts=("greedy", "focus_fire"),
-    ),
+    "confront": Place("GraphConfront, 3 against 3", "palaestra/GraphConfront-v0", **FOUGHT),
 }
-
 
 NODES = ("observation=nodes",)
 METHODS: dict[str, Method] = {
@@ -138,21 +96,6 @@ METHODS: dict[str, Method] = {
 (tried: 0.01, 0.03, 0.1). Of MAPPO, discounts of 0.95, 0.97 and 0.99 and entropies of 0.003 to 0.1 made no difference on
 the grid.
 """
-
-
-@dataclass(frozen=True)
-class Entry(figures.Entry):
-    """Runs of a method in a setting, see `SETTINGS`.
-
-    Attributes:
-        slower: Most moves of captures over those of optimal play.
-        spread: Most difference between the shares of its tests.
-        fall: Most that an evaluation of any seed may be under an earlier one, see `largest_fall`.
-    """
-
-    slower: float | None = None
-    spread: float | None = None
-    fall: float | None = None
 
 
 STEPS = 400_000
@@ -192,74 +135,35 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 """Entries by group; a group has one of a method and a setting."""
-PICTURED = tuple(group for group in GROUPS if group != "arms")
-"""Groups whose tables are kept in docs/figures: their pictures can be drawn again."""
+LEARNS: dict[str, Any] = {"evaluations": 10, "matches": 512}
+"""Arguments of all runs."""
 
 
-def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of one run of an entry.
-
-    Args:
-        entry: The entry.
-        seed: Of the run.
-        directory: Its folder.
-        **more: Arguments that decide nothing, ``quiet`` for one.
-    """
-    method, setting = METHODS[entry.method], SETTINGS[entry.place]
-    given = {
-        "env_id": setting.env_id,
-        "options": (*setting.options, *method.options),
-        "team": setting.team,
-        "opponent": setting.opponent,
-        "evaluations": 10,
-        "matches": 512,
-        **method.arguments,
-        **entry.arguments,
-        **more,
-    }
-    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
-
-
-def pursuit_figure(group: str, args: FigureArgs) -> None:
-    """Share of matches that learnt teams win, over decisions and at the end."""
-    entries = GROUPS[group]
-    runs = figures.train_entries(f"pursuit_{group}", entries, METHODS, run_of, args)
-    logs, folder = figures.read_logs(runs), args.figures
-    figures.write_rows(folder / f"pursuit_{group}.csv", figures.curve_rows(logs, "setting", "method"))
-    draw_pursuit(group, folder)
-    results = [
+def all_results(study: Study, made: Made) -> Rows:
+    """Results of all runs in all tests, and on GraphConfront against each other."""
+    rows = [
         {**costs(entry, run, log), **result}
-        for entry in entries
-        for run, log in zip(runs[entry.key], logs[entry.key], strict=True)
+        for entry, run, log in made.each(study.entries)
         for result in results_of(entry, run)
     ]
-    if group == "confront":
-        results += [row for entry in entries if entry.method != "arac" for row in head_to_head(runs, entry.method)]
-    for entry in entries:
-        if entry.weights:
-            figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
-    figures.write_rows(folder / f"pursuit_{group}_results.csv", results)
-    print("\n".join([*result_lines(results), "", *median_lines(entries, results, logs)]))
+    others = [entry.method for entry in study.entries if entry.place == "confront" and entry.method != "arac"]
+    return [*rows, *(row for method in others for row in head_to_head(made.runs, method))]
 
 
-def draw_pursuit(group: str, folder: Path) -> None:
-    """Draws the curves of all methods of a group, and the bars that are asked."""
-    table, first = folder / f"pursuit_{group}.csv", GROUPS[group][0]
-    setting, reference = SETTINGS[first.place], first.arguments.get("reference")
-    game = setting.env_id.removeprefix("palaestra/").partition("-")[0]
+def curve_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """The curves of all methods, and the bars that are asked; the title names the game and the reference."""
+    (panel,), first = won_per_place(study, rows), study.entries[0]
+    place, reference = PLACES[first.place], first.arguments.get("reference")
+    game = place.env_id.removeprefix("palaestra/").partition("-")[0]
     told = f", reference: {reference}" if reference else ""
-    title = f"{game}{told}\n{setting.title.removeprefix(f'{game}, ')}"
-    runs = drawing.group_runs(drawing.read_table(table), "method")
-    bars = [entry.bar for entry in GROUPS[group] if entry.bar is not None]
-    curves = {METHODS[method].title: made for method, made in runs.items()}
-    drawing.draw(table, [drawing.win_rate_panel(title, setting.opponent, curves, bars)])
+    return [replace(panel, title=f"{game}{told}\n{place.title.removeprefix(f'{game}, ')}")]
 
 
 def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """First columns of a result."""
     return {
         "setting": entry.place,
-        "where": SETTINGS[entry.place].title,
+        "where": PLACES[entry.place].title,
         "method": entry.method,
         "title": METHODS[entry.method].title,
         "reference": "" if getattr(run, "beta", "none") == "none" else getattr(run, "reference", ""),
@@ -271,44 +175,38 @@ def costs(entry: Entry, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dic
 
 def results_of(entry: Entry, run: RunArgs) -> list[dict[str, Any]]:
     """Results of a run in new matches of each test."""
-    setting, method = SETTINGS[entry.place], METHODS[entry.method]
+    place, more, player = PLACES[entry.place], METHODS[entry.method].options, str(run.folder / WEIGHTS)
     return [
-        {
-            "test": name,
-            "opponent": opponent,
-            **play_matches(setting, opponent, (*options, *method.options), str(run.folder / WEIGHTS)),
-        }
-        for name, (opponent, options) in setting.played.items()
+        {"test": name, "opponent": opponent, **play_matches(place, opponent, (*options, *more), player)}
+        for name, (opponent, options) in place.played.items()
     ]
 
 
 def pursuit_references(args: FigureArgs) -> None:
     """Shares of the same matches that scripts and random choices win in the place of learnt teams."""
     rows = []
-    for name, setting in SETTINGS.items():
-        for script, (test, (opponent, options)) in itertools.product(
-            ("random", *setting.scripts), setting.played.items()
-        ):
-            played = play_matches(setting, opponent, options, script)
-            told = {"setting": name, "where": setting.title, "script": script, "test": test}
+    for name, place in PLACES.items():
+        for script, (test, (opponent, options)) in itertools.product(("random", *place.scripts), place.played.items()):
+            played = play_matches(place, opponent, options, script)
+            told = {"setting": name, "where": place.title, "script": script, "test": test}
             rows.append({**told, "opponent": opponent, **played})
-            print(f"{setting.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
+            print(f"{place.title:40s}{script:>14s}  {played['won']:.3f}  {test}", flush=True)
     figures.write_rows(args.figures / "pursuit_references.csv", rows)
 
 
-def play_matches(setting: Setting, opponent: str, options: tuple[str, ...], player: Any) -> dict[str, float]:
+def play_matches(place: Place, opponent: str, options: tuple[str, ...], player: Any) -> dict[str, float]:
     """Share of new matches that a player wins against a script, and moves of its captures over those of optimal play.
 
     The moves are 0 where optimal play is unknown.
     """
     given = keywords(options)
-    game, _ = registry.make_game(setting.env_id, **given)
+    game, _ = registry.make_game(place.env_id, **given)
     if not game.world.rules.solved:
-        pair = (player, opponent) if setting.team == next(iter(game.teams)) else (opponent, player)
-        table = evaluate(setting.env_id, *pair, matches=TEST_MATCHES, swap=False, num_envs=512, **given)
+        pair = (player, opponent) if place.team == next(iter(game.teams)) else (opponent, player)
+        table = evaluate(place.env_id, *pair, matches=TEST_MATCHES, swap=False, num_envs=512, **given)
         return {"won": table.wins / table.matches, "slower": 0.0}
-    teams = {setting.team: player, **{team: opponent for team in game.teams if team != setting.team}}
-    sim = registry.make_batch(setting.env_id, TEST_MATCHES, autoreset_mode="off", opponents=teams, **given)
+    teams = {place.team: player, **{team: opponent for team in game.teams if team != place.team}}
+    sim = registry.make_batch(place.env_id, TEST_MATCHES, autoreset_mode="off", opponents=teams, **given)
     sim.reset(seed=EVALUATION_RUN << RUN_BITS)
     best = optimal_moves(sim)
     while not (sim.terminated | sim.truncated).all():
@@ -328,15 +226,15 @@ def optimal_moves(sim: Simulation) -> np.ndarray:
 
 def head_to_head(runs: Runs, other: str) -> list[dict[str, Any]]:
     """Matches of ARAC against another method, seed by seed, both of both sides."""
-    setting, rows = SETTINGS["confront"], []
-    options = keywords((*setting.options, *METHODS["arac"].options))
+    place, rows = PLACES["confront"], []
+    options = keywords((*place.options, *METHODS["arac"].options))
     for pair in zip(runs["confront", "arac"], runs["confront", other], strict=True):
         files = [str(run.folder / WEIGHTS) for run in pair]
-        table = play_both_sides(setting.env_id, *files, matches=TEST_MATCHES, num_envs=512, **options)
+        table = play_both_sides(place.env_id, *files, matches=TEST_MATCHES, num_envs=512, **options)
         rows.append(
             {
                 "setting": "confront",
-                "where": setting.title,
+                "where": place.title,
                 "method": "arac",
                 "title": METHODS["arac"].title,
                 "reference": getattr(pair[0], "reference", ""),
@@ -352,54 +250,39 @@ def head_to_head(runs: Runs, other: str) -> list[dict[str, Any]]:
     return rows
 
 
-def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line of text for each run and test."""
-    lines = [f"{'method':28s}{'seed':>5s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}{'moves':>8s}  test"]
+def result_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """A line of text for each run and test; then medians over the seeds beside what the entries ask for."""
+    yield f"{'method':28s}{'seed':>5s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}{'moves':>8s}  test"
     for row in rows:
         cost = f"{row['seed']:5d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
         moves = f"{row['slower']:7.2f}x" if row["slower"] else f"{'-':>8s}"
-        lines.append(f"{METHODS[row['method']].title:28s}{cost}{row['won']:8.3f}{moves}  {row['test']}")
-    return lines
+        yield f"{METHODS[row['method']].title:28s}{cost}{row['won']:8.3f}{moves}  {row['test']}"
+    yield "\nmedians of the seeds, and what is asked:"
+    yield from median_lines(study, rows, made.logs)
 
 
-def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]], logs: Logs) -> list[str]:
+def median_lines(study: Study, rows: Rows, logs: Logs) -> Iterator[str]:
     """Medians over the seeds beside what the entries ask for."""
-    lines = ["medians of the seeds, and what is asked:"]
-    for entry in entries:
-        own = [row for row in rows if row["method"] == entry.method]
-        tests = list(dict.fromkeys(row["test"] for row in own))
-        shares = [median(own, test, "won") for test in tests]
-        for test in tests:
-            won, slower = (median(own, test, column) for column in ("won", "slower"))
-            minutes, half = median(own, test, "cpu_s") / 60, steps_to(logs[entry.key], 0.5)
-            last = float(np.median([np.mean([row["win_rate"] for row in log[-LAST:]]) for log in logs[entry.key]]))
-            asked = []
-            if entry.bar is not None:
-                asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
-            if entry.minutes is not None:
-                asked.append((f"at most {entry.minutes:g} min", minutes <= entry.minutes))
+    for entry in study.entries:
+        own, curves = [row for row in rows if row["method"] == entry.method], logs[entry.key]
+        shares = {test: median(own, "won", test=test) for test in dict.fromkeys(row["test"] for row in own)}
+        half, last = steps_to(curves, 0.5), np.median([np.mean([r["win_rate"] for r in log[-LAST:]]) for log in curves])
+        for test, won in shares.items():
+            slower, minutes = median(own, "slower", test=test), median(own, "cpu_s", test=test) / 60
+            of = lambda other, test=test: median(rows, "won", method=other, test=test)  # noqa: E731
+            asked = asked_of(study, entry, won, minutes, of)
             if entry.slower is not None:
                 asked.append((f"at most {entry.slower:g}x the moves", slower <= entry.slower))
             if entry.spread is not None:
-                spread = max(shares) - min(shares)
-                what = f"tests at most {entry.spread:.2f} apart ({spread:.2f})"
-                asked.append((what, spread <= entry.spread))
+                spread = max(shares.values()) - min(shares.values())
+                asked.append((f"tests at most {entry.spread:.2f} apart ({spread:.2f})", spread <= entry.spread))
             if entry.fall is not None:
-                fall = max(largest_fall(log) for log in logs[entry.key])
+                fall = max(map(largest_fall, curves))
                 asked.append((f"no seed falls more than {entry.fall:.2f} ({fall:.2f})", fall <= entry.fall))
-            for other, lead in entry.ahead.items():
-                over = won - median([row for row in rows if row["method"] == other], test, "won")
-                asked.append((f"{lead:+.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
             pace = "never" if np.isinf(half) else f"{half:,.0f}"
             moves = f"{slower:.2f}x moves  " if slower else ""
             facts = f"won {won:.3f}  {moves}{minutes:.1f} min  half after {pace}  last {LAST} {last:.3f}"
-            lines.append(f"{METHODS[entry.method].title:28s}{test:30s}{facts}{figures.verdicts(asked)}")
-    return lines
-
-
-def median(rows: Iterable[Mapping[str, Any]], test: str, column: str) -> float:
-    """Median of a column over the seeds in a test."""
-    return float(np.median([row[column] for row in rows if row["test"] == test]))
+            yield f"{METHODS[entry.method].title:28s}{test:30s}{facts}{figures.verdicts(asked)}"
 
 
 def steps_to(logs: Sequence[Sequence[Mapping[str, float]]], share: float) -> float:
@@ -413,3 +296,20 @@ def largest_fall(log: Sequence[Mapping[str, float]]) -> float:
     rates = np.array([row["win_rate"] for row in log])
     after = rates[int((rates >= REACHED).argmax()) :] if (rates >= REACHED).any() else rates[:0]
     return float((np.maximum.accumulate(after) - after).max(initial=0.0))
+
+
+STUDIES = {
+    group: Study(
+        f"pursuit_{group}",
+        entries,
+        METHODS,
+        PLACES,
+        LEARNS,
+        panels=curve_panels,
+        results=all_results,
+        lines=result_lines,
+        is_kept=group != "arms",
+    )
+    for group, entries in GROUPS.items()
+}
+FIGURES = (*STUDIES.values(), Figure("pursuit_references", pursuit_references))

@@ -28,6 +28,7 @@ import torch
 from learning import drawing
 from learning.figures import FigureArgs, write_rows
 from learning.real_model import write_model
+from learning.study import Figure
 from palaestra_baselines import grpo, srft
 from palaestra_baselines.common.lm.rollouts import measure_exact_match
 from palaestra_baselines.common.run_folder import RunFolder
@@ -121,3 +122,6 @@ def draw_real(folder: Path) -> None:
     drawing.draw(
         table, [drawing.Panel("Gemma 3, 270 M", "exact match, greedy", shown, x_label="minutes", is_share=True)]
     )
+
+
+FIGURES = (Figure(NAME, real_model, draw_real),)

@@ -19,36 +19,35 @@ right (`info`), as no learner does; that is what makes it a control.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from learning import drawing
-from learning.figures import FigureArgs, bootstrap_interval, curve_rows, read_logs, train_all, verdicts, write_rows
+from learning.figures import Method, bootstrap_interval, verdicts
+from learning.study import Entry, Made, Place, Rows, Study, curve_table
 from palaestra import make_batch, registry
 from palaestra.evaluation import evaluate
 from palaestra_baselines import rlae
 
 Mixtures = Mapping[str, Mapping[str, Any]]
 """Keywords of mixtures of domains; the first one is that of the training."""
-METHODS: dict[str, dict[str, Any]] = {
-    "PPO": {"agents": "one"},
-    "MAPPO": {"agents": "each"},
-    "PPO, memory": {"agents": "one", "recurrent": True},
-    "MAPPO, memory": {"agents": "each", "recurrent": True},
+METHODS = {
+    "PPO": Method("PPO", "rlae", {"agents": "one"}),
+    "MAPPO": Method("MAPPO", "rlae", {"agents": "each"}),
+    "PPO, memory": Method("PPO, memory", "rlae", {"agents": "one", "recurrent": True}),
+    "MAPPO, memory": Method("MAPPO, memory", "rlae", {"agents": "each", "recurrent": True}),
 }
-"""Arguments of the trainings, by method."""
 TABLE, MEMORY_TABLE = "table of the largest feature", "table with memory"
 STATIC, ORACLE, SINGLE = "best static weights", "oracle", "best single expert"
 PICTURED = (STATIC, TABLE, MEMORY_TABLE, ORACLE)
 """Controls that are lines of the picture."""
 SCRIPTS = {"random weights": "random", "uniform weights": "uniform", "weights by entropy": "entropy", ORACLE: "oracle"}
 MINUTE_S = 60.0
-"""Most processor time of a training of `RLAE`."""
+"""Most processor time of a training of `rlae`."""
 MATCHES, TEST_SEED, SEARCH_SEED = 4096, 2**30, 2**30 + 1
 """Matches of an evaluation; number of the run of matches that count, and of that by which static weights are chosen."""
 TABLE_MATCHES, TABLE_SEED = 512, 2**30 + 2
@@ -61,75 +60,41 @@ LOGIT = 5.0
 """Bound of the logits."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A figure.
-
-    Attributes:
-        name: Of the figure.
-        mixtures: Where players are measured.
-        titles: Of the panels.
-        methods: Names of those that learn.
-        bars: Least share of the gap from the best static weights to the oracle, on the first mixture; without bars
-            methods are asked for more than the tables have.
-    """
-
-    name: str
-    mixtures: Mixtures
-    titles: Mapping[str, str]
-    methods: tuple[str, ...]
-    bars: Mapping[str, float]
-
-    @property
-    def trained(self) -> str:
-        """The mixture of the training."""
-        return next(iter(self.mixtures))
+MIXTURES: dict[str, Mixtures] = {
+    "rlae": {"trained": {}, "unseen": {"mixture": (0.1, 0.1, 0.6, 0.1, 0.1)}},
+    "rlae_hidden": {"hidden": {"spans": 12, "domain_stay": 0.95, "feature_noise": 1.0}},
+}
+"""Where players are measured, by figure."""
+TITLES = {
+    "trained": "mixture of the training",
+    "unseen": "mixture not trained on",
+    "hidden": "domain hidden, 12 spans",
+}
+BARS = {"PPO": 0.9, "MAPPO": 0.8}
+"""Least share of the gap from the best static weights to the oracle, where the domain is seen; elsewhere methods are
+asked for more than the tables have."""
 
 
-RLAE = Setting(
-    "rlae",
-    {"trained": {}, "unseen": {"mixture": (0.1, 0.1, 0.6, 0.1, 0.1)}},
-    {"trained": "mixture of the training", "unseen": "mixture not trained on"},
-    ("PPO", "MAPPO"),
-    {"PPO": 0.9, "MAPPO": 0.8},
-)
-HIDDEN = Setting(
-    "rlae_hidden",
-    {"hidden": {"spans": 12, "domain_stay": 0.95, "feature_noise": 1.0}},
-    {"hidden": "domain hidden, 12 spans"},
-    tuple(METHODS),
-    {},
-)
+def curves_and_controls(study: Study, made: Made) -> Rows:
+    """The curves, and a row for each control."""
+    columns = ("method", "seed", "steps", *MIXTURES[study.name], "cpu_s")
+    rows = [{name: row[name] for name in columns} for row in curve_table(study, made)]
+    return [*rows, *({"method": name, **right} for name, right in control_lines(study.name).items())]
 
 
-def rlae_figure(setting: Setting, args: FigureArgs) -> None:
-    """Shares of right tokens over decisions of the methods, beside those of scripts and controls."""
-    lines = control_lines(setting.mixtures)
-    runs = {method: [run_of(args, setting, method, seed) for seed in range(args.seeds)] for method in setting.methods}
-    in_turn = [run for seeds in zip(*runs.values(), strict=True) for run in seeds]
-    train_all(setting.name, [("rlae", run, partial(measure, run.agents, setting.mixtures)) for run in in_turn], args)
-    write_tables(setting, read_logs(runs), lines, args.figures)
-    draw_rlae(setting, args.figures)
+def all_results(study: Study, made: Made) -> Rows:
+    """Shares of right tokens of controls and methods on each mixture."""
+    lines = control_lines(study.name)
+    rows = [{"method": name, "mixture": m, "mean": right[m]} for name, right in lines.items() for m in right]
+    for (_, method), logs in made.logs.items():
+        rows += [result(study.name, method, mixture, logs, lines) for mixture in MIXTURES[study.name]]
+    return rows
 
 
-def write_tables(setting: Setting, logs: Any, lines: Mapping[str, Mapping[str, float]], folder: Path) -> None:
-    """Writes the curves, and the results at their ends, with a row for each control."""
-    rows = curve_rows({(method,): group for method, group in logs.items()}, "method")
-    rows = [{name: row[name] for name in ("method", "seed", "steps", *setting.mixtures, "cpu_s")} for row in rows]
-    write_rows(folder / f"{setting.name}.csv", [*rows, *({"method": name, **right} for name, right in lines.items())])
-    results = [{"method": name, "mixture": m, "mean": right[m]} for name, right in lines.items() for m in right]
-    results += [result(setting, method, m, logs[method], lines) for method in logs for m in setting.mixtures]
-    write_rows(folder / f"{setting.name}_results.csv", results)
-    for row in results:
-        print(row)
-
-
-def run_of(args: FigureArgs, setting: Setting, method: str, seed: int) -> rlae.Args:
-    """Arguments of a run."""
-    options = tuple(f"{name}={value}" for name, value in setting.mixtures[setting.trained].items())
-    who = METHODS[method]["agents"] + ("_memory" if "recurrent" in METHODS[method] else "")
-    shared: dict[str, Any] = {"trust_checkpoint": args.trust_checkpoint, "quiet": True, "options": options}
-    return rlae.Args(seed=seed, directory=args.runs / setting.name / who, **METHODS[method], **shared)
+def folder_of(study: Study, entry: Entry) -> Path:
+    """Folder of the runs of a method."""
+    given = METHODS[entry.method].arguments
+    return Path(study.name, given["agents"] + ("_memory" if "recurrent" in given else ""))
 
 
 def measure(agents: str, mixtures: Mixtures, player_of: Callable[[str], Any]) -> dict[str, float]:
@@ -153,8 +118,10 @@ def right_share(player: Any, options: Mapping[str, Any], seed: int, env_id: str 
 # -- controls ----------------------------------------------------------------------------------------------------------
 
 
-def control_lines(mixtures: Mixtures) -> dict[str, dict[str, float]]:
-    """Share of right tokens on each mixture, by control; tables are learnt on the first mixture."""
+@cache
+def control_lines(figure: str) -> dict[str, dict[str, float]]:
+    """Share of right tokens on each mixture of a figure, by control; tables are learnt on the first mixture."""
+    mixtures = MIXTURES[figure]
     lines = {name: measure("one", mixtures, lambda _, script=script: script) for name, script in SCRIPTS.items()}
     learnt = next(iter(mixtures.values()))
     table = learn_table(learnt, 0.0)
@@ -255,17 +222,17 @@ class Static:
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def result(setting: Setting, method: str, mixture: str, logs: Any, lines: Mapping[str, Any]) -> dict[str, Any]:
+def result(figure: str, method: str, mixture: str, logs: Any, lines: Mapping[str, Any]) -> dict[str, Any]:
     """A row of the table of results: interquartile mean over seeds, 95 % interval, worst seed, share of the gap."""
     right, cpu_s = (np.array([log[-1][name] for log in logs]) for name in (mixture, "cpu_s"))
     static, oracle = lines[STATIC][mixture], lines[ORACLE][mixture]
     mean, low, high = bootstrap_interval(right)
     gap, gap_low, gap_high = bootstrap_interval((right - static) / (oracle - static))
-    if not setting.bars:
+    if figure == "rlae_hidden":
         asked = [(f"above the {name}", low > lines[name][mixture]) for name in (TABLE, MEMORY_TABLE)]
-    elif mixture == setting.trained:
+    elif mixture == "trained":
         asked = [
-            (f"{100 * setting.bars[method]:g} % of the gap", gap >= setting.bars[method]),
+            (f"{100 * BARS[method]:g} % of the gap", gap >= BARS[method]),
             (f"{MINUTE_S:g} s", bool(cpu_s.max() <= MINUTE_S)),
             (f"above the {TABLE}", low > lines[TABLE][mixture]),
         ]
@@ -276,18 +243,29 @@ def result(setting: Setting, method: str, mixture: str, logs: Any, lines: Mappin
     return {**row, **shares, "verdict": verdicts(asked).strip()}
 
 
-def draw_rlae(setting: Setting, folder: Path) -> None:
-    """Draws the table in a folder, a panel a mixture."""
-    table = folder / f"{setting.name}.csv"
-    rows = drawing.read_table(table)
-    runs = drawing.group_runs([row for row in rows if row["method"] in METHODS], "method")
-    panels = [
-        drawing.Panel(
-            title,
-            "share of right tokens",
-            {method: drawing.curve_over_seeds(made, mixture) for method, made in runs.items()},
-            {row["method"]: float(row[mixture]) for row in rows if row["method"] in PICTURED},
-        )
-        for mixture, title in setting.titles.items()
-    ]
-    drawing.draw(table, panels)
+def mixture_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """A panel a mixture."""
+    shown, label = [row for row in rows if row["method"] in (*METHODS, *PICTURED)], "share of right tokens"
+    return [drawing.panel_of(TITLES[mixture], label, shown, "method", mixture) for mixture in MIXTURES[study.name]]
+
+
+def study_of(name: str, methods: Sequence[str]) -> Study:
+    """The study of some methods; the first mixture is that of the training."""
+    mixtures = MIXTURES[name]
+    options = tuple(f"{option}={value}" for option, value in next(iter(mixtures.values())).items())
+    return Study(
+        name,
+        tuple(Entry("", method, rlae.Args.total_steps) for method in methods),
+        METHODS,
+        {"": Place("", rlae.Args.env_id, options)},
+        columns=("method",),
+        table=curves_and_controls,
+        panels=mixture_panels,
+        results=all_results,
+        lines=lambda study, rows, made: map(str, rows),
+        evaluation=lambda entry: partial(measure, METHODS[entry.method].arguments["agents"], mixtures),
+        folder=folder_of,
+    )
+
+
+FIGURES = (study_of("rlae", ("PPO", "MAPPO")), study_of("rlae_hidden", tuple(METHODS)))

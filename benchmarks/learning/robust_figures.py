@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from learning import figures
-from learning.figures import Entry, FigureArgs, Method
+from learning.figures import FigureArgs, Method
 from learning.skirmish_figures import HELD_OUT_POLICY, MIX, duel_of, held_out_weights
+from learning.study import Entry, Figure, Made, Place, Rows, Study
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra.wrappers import Adversary
@@ -47,12 +47,12 @@ class Seat:
     """The first agent of a team as the learner.
 
     Attributes:
-        run: Arguments of a run: environment, team, opponent.
+        place: Environment, team and opponent.
         mix: Players of which one has the teammates in each match of the training.
         held_out: Players beside whom nothing learns.
     """
 
-    run: Mapping[str, Any]
+    place: Place
     mix: str | list[str]
     held_out: str | list[str]
 
@@ -64,13 +64,11 @@ class Seat:
 
 SEATS: dict[str, Seat] = {
     **{
-        f"Skirmish-{name}": Seat(
-            {"env_id": f"palaestra/Skirmish-{name}-v0", "team": "red", "opponent": "builtin"}, "mix", "held_out"
-        )
+        f"Skirmish-{name}": Seat(Place(name, f"palaestra/Skirmish-{name}-v0", (), "red", "builtin"), "mix", "held_out")
         for name in ("3m", "2s3z")
     },
     "GraphPursuit-Grid10": Seat(
-        {"env_id": "palaestra/GraphPursuit-Grid10-v0", "team": "pursuer", "opponent": "optimal"},
+        Place("Grid10", "palaestra/GraphPursuit-Grid10-v0", (), "pursuer", "optimal"),
         ["shortest_path", "greedy"],
         ["optimal"],
     ),
@@ -78,33 +76,26 @@ SEATS: dict[str, Seat] = {
 """Places where the first agent decides matches: random play there wins less than the best script does."""
 ARMS = {"mix": Method("learnt beside a mixture", "mappo"), "team": Method("learnt beside copies of itself", "mappo")}
 """Methods by how their teammates play while they learn."""
-MATES: tuple[Entry, ...] = tuple(Entry(place, arm, 400_000) for place in SEATS for arm in ARMS)
+MATES: tuple[Entry, ...] = tuple(
+    Entry(place, arm, 400_000, arguments={"options": (f"mates={seat.mix}",)} if arm == "mix" else {})
+    for place, seat in SEATS.items()
+    for arm in ARMS
+)
 
 
-def seat_run(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of a run beside teammates, or of the whole team."""
-    seat = SEATS[entry.place]
-    options = (f"mates={seat.mix}",) if entry.method == "mix" else ()
-    given = {**LEARNS, **ARMS[entry.method].arguments, **seat.run, **entry.arguments, **more}
-    return ARMS[entry.method].make_args(
-        **given, options=options, total_steps=entry.steps, seed=seed, directory=directory
-    )
-
-
-def mates(args: FigureArgs) -> None:
+def mates_results(study: Study, made: Made) -> Rows:
     """Share of matches that one agent wins beside teammates it knows and does not know."""
-    runs = figures.train_entries("mates", MATES, ARMS, seat_run, args)
-    logs, rows = figures.read_logs(runs), list[dict[str, Any]]()
-    figures.write_rows(args.figures / "mates.csv", figures.curve_rows(logs, "place", "learner"))
-    for place in dict.fromkeys(entry.place for entry in MATES):
-        rows += seat_rows(place, {key[1]: group for key, group in runs.items() if key[0] == place}, logs)
-        figures.write_rows(args.figures / "mates_results.csv", rows)
+    rows = list[dict[str, Any]]()
+    for place in dict.fromkeys(entry.place for entry in study.entries):
+        rows += seat_rows(place, {key[1]: group for key, group in made.runs.items() if key[0] == place}, made.logs)
+        figures.write_rows(made.args.figures / "mates_results.csv", rows)
+    return rows
 
 
 def seat_rows(place: str, runs: Mapping[str, Sequence[RunArgs]], logs: figures.Logs) -> Iterator[dict[str, Any]]:
     """Shares of new matches that learners, random choices and scripts win in a seat, beside each kind of teammates."""
     seat = SEATS[place]
-    game, _ = registry.make_game(seat.run["env_id"])
+    game, _ = registry.make_game(seat.place.env_id)
     players: list[tuple[dict[str, Any], str]] = []
     for arm, group in runs.items():
         for run, log in zip(group, logs[place, arm], strict=True):
@@ -115,7 +106,7 @@ def seat_rows(place: str, runs: Mapping[str, Sequence[RunArgs]], logs: figures.L
         for column, beside in seat.beside.items():
             if about["learner"] == "mix" and beside is None:
                 continue  # the weights of the other agents have learnt nothing
-            won = share(seat.run["env_id"], player, seat.run["opponent"], mates=beside)
+            won = share(seat.place.env_id, player, seat.place.opponent, mates=beside)
             yield {"place": place, **about, "beside": column, **won}
             print(place, *about.values(), column, won["won"], flush=True)
 
@@ -138,27 +129,16 @@ HELD_OUT: tuple[Entry, ...] = (
 """One policy a battle of `skirmish_mix`."""
 
 
-def blue_run(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of a training of blue."""
-    given = {**BLUE[entry.method].arguments, **duel_of(entry.place), **entry.arguments, **more}
-    return BLUE[entry.method].make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
-
-
-def held_out_policy(args: FigureArgs) -> None:
-    """Blue policies that are kept for evaluations, and what each script of red wins against them."""
-    runs = figures.train_entries("held_out_policy", HELD_OUT, BLUE, blue_run, args)
-    logs, rows = figures.read_logs(runs), list[dict[str, Any]]()
-    figures.write_rows(args.figures / "held_out_policy.csv", figures.curve_rows(logs, "battle", "method"))
-    for entry in HELD_OUT:
-        (run,), (log,) = runs[entry.key], logs[entry.key]
-        duel, cost = duel_of(entry.place), {"decisions": int(log[-1]["steps"]), "cpu_s": log[-1]["cpu_s"]}
-        rules, policy = keywords(duel["options"]), str(run.folder / WEIGHTS)
-        for script in ("random", *registry.make_game(duel["env_id"], **rules)[0].scripts):
-            won = share(duel["env_id"], script, policy, **rules)
+def held_out_results(study: Study, made: Made) -> Rows:
+    """What each script of red wins against blue policies that are kept for evaluations."""
+    rows = list[dict[str, Any]]()
+    for entry, run, log in made.each(study.entries):
+        duel, cost = study.places[entry.place], {"decisions": int(log[-1]["steps"]), "cpu_s": log[-1]["cpu_s"]}
+        for script in ("random", *registry.make_game(duel.env_id, **duel.keywords)[0].scripts):
+            won = share(duel.env_id, script, str(run.folder / WEIGHTS), **duel.keywords)
             rows.append({"battle": entry.place, **cost, "red": script, **won})
             print(entry.place, script, won["won"], flush=True)
-        figures.install(run, args.assets, entry.weights)
-    figures.write_rows(args.figures / "held_out_policy_results.csv", rows)
+    return rows
 
 
 # ---------------------------------------------------------------------------------------------------------- adversaries
@@ -188,7 +168,7 @@ class Attack:
 PONG, TWO_KINDS = "fm3q_team_pong", MIX[0].weights
 ATTACKS: tuple[tuple[str, Attack], ...] = (
     *(("TeamPong", Attack("palaestra/TeamPong-v0", PONG, player, PONG, ITSELF)) for player in ("chaser", "tracker")),
-    ("Skirmish-2s3z", Attack(duel_of("2s3z")["env_id"], TWO_KINDS, "nearest", TWO_KINDS, ITSELF, ("map=2s3z",))),
+    ("Skirmish-2s3z", Attack(duel_of("2s3z").env_id, TWO_KINDS, "nearest", TWO_KINDS, ITSELF, ("map=2s3z",))),
     *(
         (
             f"Skirmish-{entry.place}",
@@ -197,7 +177,8 @@ ATTACKS: tuple[tuple[str, Attack], ...] = (
                 player="nearest",
                 adverse=held_out_weights(entry),
                 about=HELD_OUT_POLICY,
-                **duel_of(entry.place),
+                env_id=duel_of(entry.place).env_id,
+                options=duel_of(entry.place).options,
             ),
         )
         for entry in MIX[:2]
@@ -221,3 +202,26 @@ def adversary(args: FigureArgs) -> None:
             rows.append({**about, "share": part, **won})
             print(*rows[-1].values(), flush=True)
     figures.write_rows(args.figures / "adversary_results.csv", rows)
+
+
+SILENT: dict[str, Any] = {"lines": lambda *_: ()}
+MATES_STUDY = Study(
+    "mates",
+    MATES,
+    ARMS,
+    {name: seat.place for name, seat in SEATS.items()},
+    LEARNS,
+    columns=("place", "learner"),
+    results=mates_results,
+    **SILENT,
+)
+HELD_OUT_STUDY = Study(
+    "held_out_policy",
+    HELD_OUT,
+    BLUE,
+    {entry.place: duel_of(entry.place) for entry in HELD_OUT},
+    columns=("battle", "method"),
+    results=held_out_results,
+    **SILENT,
+)
+FIGURES = (HELD_OUT_STUDY, MATES_STUDY, Figure("adversary", adversary))

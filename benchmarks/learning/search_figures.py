@@ -16,6 +16,7 @@ import numpy as np
 
 from learning import drawing
 from learning.figures import FigureArgs
+from learning.study import Figure
 from palaestra import make_batch
 from palaestra.core.faces.agent_io import AgentIO
 from palaestra_baselines.common.run_folder import read_rows, write_csv
@@ -72,16 +73,9 @@ def search_turns(args: FigureArgs) -> None:
 def draw_search(folder: Path) -> None:
     """Draws the share of right answers of both arms; scripts are lines."""
     table = folder / "search_turns.csv"
-    rows = drawing.read_table(table)
-    runs = drawing.group_runs([row for row in rows if row["arm"] in ARMS], "arm")
-    panel = drawing.Panel(
-        "SearchQA-2Hop, one choice a turn",
-        "share of right answers",
-        {f"PPO, {arm}": drawing.curve_over_seeds(made, "sampled") for arm, made in runs.items()},
-        {row["arm"]: float(row["sampled"]) for row in rows if row["arm"] in SCRIPTS.values()},
-        is_share=True,
-    )
-    drawing.draw(table, [panel])
+    shown: Any = {"titles": {arm: f"PPO, {arm}" for arm in ARMS}, "is_share": True}
+    title, rows = "SearchQA-2Hop, one choice a turn", drawing.read_table(table)
+    drawing.draw(table, [drawing.panel_of(title, "share of right answers", rows, "arm", "sampled", **shown)])
 
 
 def first_reached(run: list[dict[str, float]]) -> float:
@@ -139,3 +133,6 @@ def script_score(script: str) -> float:
     while not (over := sim.terminated | sim.truncated).all():
         sim.step(lanes=~over)
     return float(sim.info["exact_match"].mean())
+
+
+FIGURES = (Figure("search_turns", search_turns, draw_search),)

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -23,24 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from learning import drawing
-from learning.figures import (
-    CLONE,
-    FigureArgs,
-    Method,
-    bootstrap_interval,
-    install_best,
-    interquartile_mean,
-    train_all,
-    verdicts,
-    write_rows,
-)
+from learning import drawing, figures
+from learning.figures import CLONE, Method, bootstrap_interval, interquartile_mean, verdicts
+from learning.study import Entry, Figure, Made, Place, Rows, Study, panel_per_place
 from palaestra import registry
 from palaestra.core.run.opponents import OpponentSpec
 from palaestra.evaluation import EVALUATION_RUN, evaluate
 from palaestra_baselines import seqwm
-from palaestra_baselines.common.agents import keywords
-from palaestra_baselines.common.run_folder import LOG, WEIGHTS, RunArgs, read_rows
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
 from palaestra_baselines.common.training import EVALUATION_SEED, Evaluation, Report
 
 PPO, MAPPO, SEQWM = "PPO (SB3)", "MAPPO", "SeqWM"
@@ -49,40 +38,23 @@ OWN_LATENT = "SeqWM, own latent"
 MODES = {SEQWM: "seq", RANDOM_ORDER: "random", CENTRALISED: "centralised", DECENTRALISED: "decentralised"}
 """Mode by the name of the arm."""
 SCRIPT, RANDOM_PLAY = "script", "random play"
-Rows = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task of a team.
-
-    Attributes:
-        env_id: Where.
-        team: The only team.
-        script: The scripted player.
-        weights: Name of the weights of SeqWM that are shipped.
-        options: Keywords of the game.
-    """
-
-    env_id: str
-    team: str
-    script: str
-    weights: str
-    options: tuple[str, ...] = ()
-
-
+ROBOTS: dict[str, Any] = {"team": "robot", "column": "return", "label": "return"}
+HANDS: dict[str, Any] = {"team": "hand", "column": "return", "label": "return"}
 TASKS = {
-    "QuadGate2": Task("palaestra/QuadGate2-v0", "robot", "turns", "seqwm_quad_gate2"),
-    "QuadPushBox": Task("palaestra/QuadPushBox-v0", "robot", "push", "seqwm_quad_push_box"),
-    "HandOver": Task("palaestra/HandOver-v0", "hand", "hold", "seqwm_hand_over", ("commands=grip",)),
+    "QuadGate2": Place("QuadGate2", "palaestra/QuadGate2-v0", scripts=("turns",), **ROBOTS),
+    "QuadPushBox": Place("QuadPushBox", "palaestra/QuadPushBox-v0", scripts=("push",), **ROBOTS),
+    "HandOver": Place("HandOver", "palaestra/HandOver-v0", ("commands=grip",), scripts=("hold",), **HANDS),
 }
+"""Tasks of a team, and the scripted player of each."""
+WEIGHTS_OF = {"QuadGate2": "seqwm_quad_gate2", "QuadPushBox": "seqwm_quad_push_box", "HandOver": "seqwm_hand_over"}
+"""Names of the weights of SeqWM that are shipped."""
 TUNED_ON = MODES_ON = "QuadPushBox"
 CLAIMED_ON = ("QuadPushBox", "QuadGate2")
 """Tasks on one of which SeqWM is to be ahead of the others."""
 DECISIONS, MATCHES, TEST_MATCHES = 50_000, 64, 256
 """Decisions of a training; matches of an evaluation; those of scripts and of actors alone."""
 TUNING_SEED, TUNING_EVALUATIONS = 100, 5
-SHARED: dict[str, Any] = {"opponent": "", "total_steps": DECISIONS, "lanes": 32, "evaluations": 10, "matches": MATCHES}
+SHARED: dict[str, Any] = {"opponent": "", "lanes": 32, "evaluations": 10, "matches": MATCHES}
 """Arguments of all trainings on tasks."""
 MINUTES = {PPO: 2.0, MAPPO: 2.0, SEQWM: 6.0}
 """Most processor time of a training."""
@@ -159,58 +131,15 @@ ARMS: dict[str, Method] = {
 # -- runs on tasks -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Runs of an arm on a task, by seed.
-
-    Attributes:
-        task: Name of the task.
-        method: Name of the arm.
-        runs: Their arguments.
-        logs: Their curves.
-    """
-
-    task: str
-    method: str
-    runs: Sequence[RunArgs]
-    logs: Sequence[Rows] = field(default_factory=tuple)
-
-    def last(self, column: str) -> np.ndarray:
-        """A column of the last evaluations, by seed."""
-        return np.array([log[-1][column] for log in self.logs])
-
-
 def folder_of(name: str) -> str:
     """Name of a folder for a name in tables."""
     return "".join(c if c.isalnum() or c in "-." else "_" for c in name)
 
 
-def run_of(args: FigureArgs, task: str, method: str, seed: int) -> RunArgs:
-    """Arguments of a run of an arm."""
-    return make_run(args, task, ARMS[method], seed, Path(folder_of(task), folder_of(method)))
-
-
-def make_run(args: FigureArgs, task: str, method: Method, seed: int, folder: Path, **more: Any) -> RunArgs:
-    """Arguments of a run on a task.
-
-    Args:
-        args: Of the figure.
-        task: Name of the task.
-        method: Who learns.
-        seed: Of the run.
-        folder: Of all seeds, below that of the figures of SeqWM.
-        **more: Instead of those of `SHARED`.
-    """
-    where = TASKS[task]
-    given = {**SHARED, **method.arguments, **more, "seed": seed, "directory": args.runs / "seqwm" / folder}
-    given |= {"env_id": where.env_id, "team": where.team, "options": where.options}
-    return method.make_args(**given, quiet=True, trust_checkpoint=args.trust_checkpoint)
-
-
 def play(task: str, player: OpponentSpec, matches: int, run: int = EVALUATION_RUN) -> dict[str, float]:
     """Mean return and share of success of a player in matches of a run."""
     where = TASKS[task]
-    table = evaluate(where.env_id, player, matches=matches, num_envs=MATCHES, seed=run, **keywords(where.options))
+    table = evaluate(where.env_id, player, matches=matches, num_envs=MATCHES, seed=run, **where.keywords)
     return {"return": table.mean_return, "success": table.success}
 
 
@@ -219,47 +148,29 @@ def measure(task: str, player_of: Callable[[str], Any]) -> dict[str, float]:
     return play(task, player_of(TASKS[task].team), MATCHES, EVALUATION_SEED)
 
 
-def train_arms(args: FigureArgs, title: str, tasks: Iterable[str], methods: Iterable[str]) -> list[Trained]:
-    """Trains the runs of arms on tasks that are missing, the first seeds of all first."""
-    wanted = [
-        Trained(task, method, [run_of(args, task, method, seed) for seed in range(args.seeds)])
-        for task in tasks
-        for method in methods
-    ]
-    in_turn = [
-        (ARMS[arm.method].module, arm.runs[seed], partial(measure, arm.task))
-        for seed in range(args.seeds)
-        for arm in wanted
-    ]
-    train_all(title, in_turn, args)
+def lines_of(study: Study) -> list[dict[str, Any]]:
+    """What the scripts of the tasks and random play reach."""
     return [
-        Trained(arm.task, arm.method, arm.runs, [read_rows(run.folder / LOG) for run in arm.runs]) for arm in wanted
+        {"task": task, "method": name, **play(task, player, TEST_MATCHES)}
+        for task in dict.fromkeys(entry.place for entry in study.entries)
+        for name, player in ((SCRIPT, TASKS[task].scripts[0]), (RANDOM_PLAY, "random"))
     ]
 
 
-def lines_of(task: str) -> dict[str, dict[str, float]]:
-    """What the script of a task and random play reach."""
-    players = {SCRIPT: TASKS[task].script, RANDOM_PLAY: "random"}
-    return {name: play(task, player, TEST_MATCHES) for name, player in players.items()}
-
-
-def table_rows(arms: Sequence[Trained], lines: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[dict[str, Any]]:
+def table_rows(study: Study, made: Made) -> Rows:
     """Rows of a table: an evaluation of a run, then scripts and random play, which have no seed."""
     rows = [
         {
-            "task": arm.task,
-            "method": arm.method,
-            "mode": MODES.get(arm.method, ""),
-            "seed": seed,
+            "task": entry.place,
+            "method": entry.method,
+            "mode": MODES.get(entry.method, ""),
+            "seed": run.seed,
             **{name: row[name] for name in ("steps", "return", "success", "cpu_s")},
         }
-        for arm in arms
-        for seed, log in enumerate(arm.logs)
+        for entry, run, log in made.each(study.entries)
         for row in log
     ]
-    return rows + [
-        {"task": task, "method": name, **found} for task, by_name in lines.items() for name, found in by_name.items()
-    ]
+    return [*rows, *lines_of(study)]
 
 
 def area(log: Rows, total: float = DECISIONS) -> float:
@@ -270,32 +181,30 @@ def area(log: Rows, total: float = DECISIONS) -> float:
     return float((np.diff(places) * (heights[1:] + heights[:-1]) / 2.0).sum() / total)
 
 
-def result(arm: Trained) -> dict[str, Any]:
+def result(entry: Entry, made: Made) -> dict[str, Any]:
     """A row of results: interquartile means over seeds, and the 95 % interval of the area."""
-    mean, low, high = bootstrap_interval(np.array([area(log) for log in arm.logs]))
-    reached = {name: float(interquartile_mean(arm.last(name))) for name in ("return", "success")}
-    row = {"task": arm.task, "method": arm.method, "area": mean, "low": low, "high": high, **reached}
-    if arm.method in MODES:
-        row |= actors_alone(arm)
-    return {**row, "cpu_s": float(arm.last("cpu_s").max())}
+    logs = made.logs[entry.key]
+    last = {column: np.array([log[-1][column] for log in logs]) for column in ("return", "success", "cpu_s")}
+    mean, low, high = bootstrap_interval(np.array([area(log) for log in logs]))
+    reached = {name: float(interquartile_mean(last[name])) for name in ("return", "success")}
+    row = {"task": entry.place, "method": entry.method, "area": mean, "low": low, "high": high, **reached}
+    if entry.method in MODES:
+        row |= actors_alone(entry, made.runs[entry.key])
+    return {**row, "cpu_s": float(last["cpu_s"].max())}
 
 
-def actors_alone(arm: Trained) -> dict[str, float]:
+def actors_alone(entry: Entry, runs: Sequence[RunArgs]) -> dict[str, float]:
     """Interquartile means over seeds of return and success of the last actors without a planner."""
-    where = TASKS[arm.task]
-    game, _ = registry.make_game(where.env_id, **keywords(where.options))
-    players = [seqwm.load_policy(run.folder / WEIGHTS, game, where.team, plan=False) for run in arm.runs]
-    played = [play(arm.task, player, TEST_MATCHES) for player in players]
+    where = TASKS[entry.place]
+    game, _ = registry.make_game(where.env_id, **where.keywords)
+    players = [seqwm.load_policy(run.folder / WEIGHTS, game, where.team, plan=False) for run in runs]
+    played = [play(entry.place, player, TEST_MATCHES) for player in players]
     return {f"actor_{n}": float(interquartile_mean(np.array([p[n] for p in played]))) for n in ("return", "success")}
 
 
-def line_results(lines: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[dict[str, Any]]:
-    """Rows of results of scripts and random play."""
-    return [
-        {"task": task, "method": name, "return": found["return"], "success": found["success"]}
-        for task, by_name in lines.items()
-        for name, found in by_name.items()
-    ]
+def results(study: Study, made: Made) -> Rows:
+    """A row for each entry and for each line."""
+    return [*(result(entry, made) for entry in study.entries), *lines_of(study)]
 
 
 def is_ahead(rows: Rows, task: str) -> bool:
@@ -327,95 +236,55 @@ AXES = {"seqwm_tasks": ("steps", "decisions"), "seqwm_tasks_cpu": ("cpu_s", "pro
 """Column of x and its name, by picture; both have the same table."""
 
 
-def seqwm_tasks(args: FigureArgs) -> None:
-    """Return of three methods on all tasks, over decisions and over processor time; installs weights of SeqWM."""
-    arms = train_arms(args, "seqwm_tasks", TASKS, (PPO, MAPPO, SEQWM))
-    for arm in arms:
-        if arm.method == SEQWM:
-            install_best(arm.runs, arm.logs, args.assets, TASKS[arm.task].weights, "return")
-    lines = {task: lines_of(task) for task in TASKS}
-    rows = table_rows(arms, lines)
-    for name in AXES:
-        write_rows(args.figures / f"{name}.csv", rows)
-        draw_tasks(name, args.figures)
-    report(args, "seqwm_tasks", [*with_verdicts([result(arm) for arm in arms]), *line_results(lines)])
+def draw_over_time(folder: Path) -> None:
+    """Draws the curves of the tasks over processor time."""
+    draw_tasks("seqwm_tasks_cpu", folder)
 
 
 def draw_tasks(name: str, folder: Path) -> None:
     """Draws a picture of `AXES`, a panel a task."""
     table, (x, label) = folder / f"{name}.csv", AXES[name]
-    rows = drawing.read_table(table)
-    drawing.draw(table, [task_panel(rows, task, x, label) for task in dict.fromkeys(row["task"] for row in rows)])
+    panels, rows = list[drawing.Panel](), drawing.read_table(table)
+    for task in dict.fromkeys(row["task"] for row in rows):
+        own = [row for row in rows if row["task"] == task]
+        panels.append(drawing.panel_of(task, "return", own, "method", "return", x, x_label=label))
+    drawing.draw(table, panels)
 
 
-def seqwm_modes(args: FigureArgs) -> None:
-    """Return of the modes of SeqWM on a task; runs of the mode ``seq`` are those of `seqwm_tasks`."""
-    arms = train_arms(args, "seqwm_modes", (MODES_ON,), MODES)
-    lines = {MODES_ON: lines_of(MODES_ON)}
-    write_rows(args.figures / "seqwm_modes.csv", table_rows(arms, lines))
-    draw_modes(args.figures)
-    report(args, "seqwm_modes", [*(result(arm) for arm in arms), *line_results(lines)])
+def task_results(study: Study, made: Made) -> Rows:
+    """Results with what is asked of them; draws the same table over processor time, too."""
+    folder = made.args.figures
+    figures.copy_file(folder / "seqwm_tasks.csv", folder / "seqwm_tasks_cpu.csv")
+    draw_over_time(folder)
+    return [*with_verdicts([result(entry, made) for entry in study.entries]), *lines_of(study)]
 
 
-def draw_modes(folder: Path) -> None:
-    """Draws the table in a folder."""
-    table = folder / "seqwm_modes.csv"
-    drawing.draw(table, [task_panel(drawing.read_table(table), MODES_ON, *AXES["seqwm_tasks"])])
-
-
-def task_panel(rows: Rows, task: str, x: str, x_label: str) -> drawing.Panel:
-    """A panel of returns."""
-    here = [row for row in rows if row["task"] == task]
-    runs = drawing.group_runs([row for row in here if row["method"] in ARMS], "method")
-    curves = {method: drawing.curve_over_seeds(made, "return", x) for method, made in runs.items()}
-    lines = {row["method"]: float(row["return"]) for row in here if row["method"] not in ARMS}
-    return drawing.Panel(task, "return", curves, lines, x_label)
-
-
-def report(args: FigureArgs, name: str, results: Rows) -> None:
-    """Writes and prints results."""
-    write_rows(args.figures / f"{name}_results.csv", results)
-    for row in results:
-        print(row)
-
-
-def seqwm_tuning(args: FigureArgs) -> None:
+def tuning_results(study: Study, made: Made) -> Rows:
     """Area, return, success and processor time of all settings of all methods."""
-    in_turn = zip(*SETTINGS.values(), strict=True)
-    tried = [pair for names in in_turn for pair in zip(SETTINGS, names, strict=True)]
-    runs = {pair: tuning_run(args, *pair) for pair in tried}
-    evaluation = partial(measure, TUNED_ON)
-    train_all("seqwm_tuning", [(MODULES[method], run, evaluation) for (method, _), run in runs.items()], args)
-    rows = [tuning_row(*pair, read_rows(runs[pair].folder / LOG)) for pair in sorted(tried, key=order_of)]
-    write_rows(args.figures / "seqwm_tuning.csv", rows)
-    for row in rows:
-        print(row)
+    rows = []
+    for entry, _, log in made.each(sorted(study.entries, key=order_of)):
+        reached = {column: log[-1][column] for column in ("return", "success", "cpu_s")}
+        row = {"method": entry.method, "setting": setting_of(entry), "area": area(log), **reached}
+        rows.append(row)
+    return rows
+
+
+def tuning_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """The rows, and the settings of the greatest areas."""
+    yield from map(str, rows)
     for method in SETTINGS:
-        print(f"{method}: {best_setting(rows, method)} has the greatest area, {CHOSEN[method]} is used")
+        best = max((row for row in rows if row["method"] == method), key=lambda row: row["area"])["setting"]
+        yield f"{method}: {best} has the greatest area, {CHOSEN[method]} is used"
 
 
-def order_of(pair: tuple[str, str]) -> tuple[int, int]:
+def setting_of(entry: Entry) -> str:
+    """Name of the setting that an entry tries."""
+    return entry.name.partition(": ")[2]
+
+
+def order_of(entry: Entry) -> tuple[int, int]:
     """Place of a method and a setting in `SETTINGS`."""
-    method, name = pair
-    return list(SETTINGS).index(method), list(SETTINGS[method]).index(name)
-
-
-def tuning_run(args: FigureArgs, method: str, name: str) -> RunArgs:
-    """Arguments of a run of a setting."""
-    tried = Method(method, MODULES[method], SETTINGS[method][name])
-    folder = Path("tuning", folder_of(method), folder_of(name))
-    return make_run(args, TUNED_ON, tried, TUNING_SEED, folder, evaluations=TUNING_EVALUATIONS)
-
-
-def tuning_row(method: str, name: str, log: Rows) -> dict[str, Any]:
-    """A row of the table of settings."""
-    reached = {column: log[-1][column] for column in ("return", "success", "cpu_s")}
-    return {"method": method, "setting": name, "area": area(log), **reached}
-
-
-def best_setting(rows: Rows, method: str) -> str:
-    """The setting of a method with the greatest area."""
-    return max((row for row in rows if row["method"] == method), key=lambda row: row["area"])["setting"]
+    return list(SETTINGS).index(entry.method), list(SETTINGS[entry.method]).index(setting_of(entry))
 
 
 # -- the game of known bounds ------------------------------------------------------------------------------------------
@@ -423,7 +292,7 @@ def best_setting(rows: Rows, method: str) -> str:
 
 COPY, COPY_TEAM, COPY_GAME = "tests/Copy-v0", "team", "games.copy_game"
 """A game of the tests, see `tests/games/copy_game.py`."""
-COPY_SEEDS, COPY_MATCHES, COPY_TEST_MATCHES = 5, 256, 4096
+COPY_SEEDS, COPY_STEPS, COPY_MATCHES, COPY_TEST_MATCHES = 5, 20_000, 256, 4096
 COPY_ARMS: dict[str, dict[str, Any]] = {
     SEQWM: {"mode": "seq"},
     CENTRALISED: {"mode": "centralised"},
@@ -431,7 +300,7 @@ COPY_ARMS: dict[str, dict[str, Any]] = {
     OWN_LATENT: {"mode": "seq", "actor_sees": "own"},
 }
 COPY_LEARNS: dict[str, Any] = {
-    **{"total_steps": 20_000, "evaluations": 10, "matches": COPY_MATCHES},
+    **{"opponent": "", "evaluations": 10, "matches": COPY_MATCHES},
     **{"horizon": 1, "gamma": 0.5, "value_steps": 1, "decisions_per_update": 8},
 }
 COPY_BARS = {SEQWM: (0.9, 1.0), CENTRALISED: (0.9, 1.0), DECENTRALISED: (0.72, 0.76)}
@@ -446,6 +315,10 @@ def copy_game() -> ModuleType:
     if (tests := str(CLONE / "tests")) not in sys.path:
         sys.path.append(tests)
     return importlib.import_module(COPY_GAME)
+
+
+Args = seqwm.Args
+"""Of `train`, which is the method of a study."""
 
 
 def train(args: seqwm.Args, evaluation: Evaluation | None = None) -> Report:
@@ -471,31 +344,27 @@ def measure_copy(player_of: Callable[[str], Any]) -> dict[str, float]:
     return {"score": copy_score(player_of(COPY_TEAM), run=EVALUATION_SEED)}
 
 
-def seqwm_copy(args: FigureArgs) -> None:
-    """Mean reward of a decision by mode, beside the exact bounds with and without communication."""
-    game, runs = copy_game(), {name: [copy_run(args, name, s) for s in range(COPY_SEEDS)] for name in COPY_ARMS}
-    in_turn = [run for seeds in zip(*runs.values(), strict=True) for run in seeds]
-    train_all("seqwm_copy", [(__name__, run, measure_copy) for run in in_turn], args)
-    logs = {name: [read_rows(run.folder / LOG) for run in group] for name, group in runs.items()}
-    lines = {BEST: game.BEST, BLIND: game.BLIND, RANDOM_PLAY: copy_score(random_numbers(), COPY_TEST_MATCHES)}
-    rows: list[dict[str, Any]] = [
-        {"method": name, "seed": seed, **{column: row[column] for column in ("steps", "score", "cpu_s")}}
-        for name, group in logs.items()
-        for seed, log in enumerate(group)
+def copy_lines() -> list[dict[str, Any]]:
+    """The exact bounds with and without communication, and random play."""
+    game = copy_game()
+    reached = {BEST: game.BEST, BLIND: game.BLIND, RANDOM_PLAY: copy_score(random_numbers(), COPY_TEST_MATCHES)}
+    return [{"method": name, "score": value} for name, value in reached.items()]
+
+
+def copy_table(study: Study, made: Made) -> Rows:
+    """Mean reward of a decision by mode, and the lines."""
+    rows = [
+        {"method": entry.method, "seed": run.seed, **{column: row[column] for column in ("steps", "score", "cpu_s")}}
+        for entry, run, log in made.each(study.entries)
         for row in log
     ]
-    write_rows(args.figures / "seqwm_copy.csv", [*rows, *({"method": n, "score": x} for n, x in lines.items())])
-    draw_copy(args.figures)
-    actors = {name: np.array([actor_score(run) for run in group]) for name, group in runs.items()}
-    results: list[dict[str, Any]] = [copy_result(name, logs[name], actors[name]) for name in COPY_ARMS]
-    report(args, "seqwm_copy", [*results, *({"method": name, "score": value} for name, value in lines.items())])
+    return [*rows, *copy_lines()]
 
 
-def copy_run(args: FigureArgs, name: str, seed: int) -> seqwm.Args:
-    """Arguments of a run."""
-    shared: dict[str, Any] = {"env_id": COPY, "team": COPY_TEAM, "opponent": "", "quiet": True, **COPY_LEARNS}
-    shared |= {"directory": args.runs / "seqwm" / "Copy" / folder_of(name), "trust_checkpoint": args.trust_checkpoint}
-    return seqwm.Args(**shared, **COPY_ARMS[name], seed=seed)
+def copy_results(study: Study, made: Made) -> Rows:
+    """Scores of all arms, and the lines."""
+    actors = {e.method: np.array([actor_score(run) for run in made.runs[e.key]]) for e in study.entries}
+    return [*(copy_result(e.method, made.logs[e.key], actors[e.method]) for e in study.entries), *copy_lines()]
 
 
 def actor_score(run: RunArgs) -> float:
@@ -523,11 +392,65 @@ def copy_result(name: str, logs: Sequence[Rows], actors: np.ndarray) -> dict[str
     return {**row, "cpu_s": cpu_s, "verdict": verdicts(asked).strip()}
 
 
-def draw_copy(folder: Path) -> None:
-    """Draws the table in a folder."""
-    table = folder / "seqwm_copy.csv"
-    rows = drawing.read_table(table)
-    runs = drawing.group_runs([row for row in rows if row["method"] in COPY_ARMS], "method")
-    curves = {name: drawing.curve_over_seeds(made, "score") for name, made in runs.items()}
-    lines = {row["method"]: float(row["score"]) for row in rows if row["method"] not in COPY_ARMS}
-    drawing.draw(table, [drawing.Panel("Copy", "reward of a decision", curves, lines, is_share=True)])
+def copy_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """Rewards of a decision, with the exact bounds."""
+    return [drawing.panel_of("Copy", "reward of a decision", rows, "method", "score", is_share=True)]
+
+
+# -- studies -----------------------------------------------------------------------------------------------------------
+
+
+def tried_first() -> Iterator[Entry]:
+    """The first setting of each method, then the second, and so on."""
+    for names in zip(*SETTINGS.values(), strict=True):
+        for method, name in zip(SETTINGS, names, strict=True):
+            given = {**SETTINGS[method][name], "evaluations": TUNING_EVALUATIONS}
+            yield Entry(TUNED_ON, method, DECISIONS, arguments=given, name=f"{method}: {name}")
+
+
+def tuning_folder(study: Study, entry: Entry) -> Path:
+    """Folder of the runs of a setting."""
+    return Path("seqwm", "tuning", folder_of(entry.method), folder_of(setting_of(entry)))
+
+
+PRINTED: dict[str, Any] = {"lines": lambda study, rows, made: map(str, rows)}
+ON_TASKS: dict[str, Any] = {
+    **{"methods": ARMS, "places": TASKS, "shared": SHARED, "columns": ("task", "method")},
+    **{"table": table_rows, "panels": panel_per_place, "results": results, **PRINTED},
+    "best": lambda last: last["return"],
+    "evaluation": lambda entry: partial(measure, entry.place),
+    "folder": lambda study, entry: Path("seqwm", folder_of(entry.place), folder_of(entry.method)),
+}
+TASK_STUDY = Study(
+    "seqwm_tasks",
+    tuple(
+        Entry(task, name, DECISIONS, weights=WEIGHTS_OF[task] if name == SEQWM else "")
+        for task in TASKS
+        for name in (PPO, MAPPO, SEQWM)
+    ),
+    **{**ON_TASKS, "results": task_results},
+)
+MODE_STUDY = Study("seqwm_modes", tuple(Entry(MODES_ON, mode, DECISIONS) for mode in MODES), **ON_TASKS)
+TUNING: dict[str, Any] = {
+    **{**ON_TASKS, "methods": {name: Method(name, MODULES[name]) for name in MODULES}, "results": tuning_results},
+    **{"lines": tuning_lines, "table": None, "panels": None, "folder": tuning_folder, "ending": ""},
+}
+TUNING_STUDY = Study("seqwm_tuning", tuple(tried_first()), seeds=(TUNING_SEED,), **TUNING)
+COPY_STUDY = Study(
+    "seqwm_copy",
+    tuple(Entry(COPY, name, COPY_STEPS) for name in COPY_ARMS),
+    {name: Method(name, __name__, arguments) for name, arguments in COPY_ARMS.items()},
+    {COPY: Place("Copy", COPY, team=COPY_TEAM)},
+    COPY_LEARNS,
+    **{"table": copy_table, "panels": copy_panels, "results": copy_results, **PRINTED},
+    evaluation=lambda entry: measure_copy,
+    folder=lambda study, entry: Path("seqwm", "Copy", folder_of(entry.method)),
+    seeds=tuple(range(COPY_SEEDS)),
+)
+FIGURES = (
+    COPY_STUDY,
+    TASK_STUDY,
+    Figure("seqwm_tasks_cpu", None, draw_over_time),
+    MODE_STUDY,
+    TUNING_STUDY,
+)

@@ -24,19 +24,16 @@ checkpoints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from learning import drawing, figures
+from learning import figures
 from learning.figures import FigureArgs, Method
+from learning.study import Entry, Figure, Made, Place, Rows, Study, asked_of, median, won_per_place
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra.games.skirmish import maps
-from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
 RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}
@@ -79,15 +76,7 @@ METHODS: dict[str, Method] = {
 """Method by the name that entries give it."""
 
 
-@dataclass(frozen=True)
-class Entry(figures.Entry):
-    """Runs of a method on a battle, see `BATTLES`.
-
-    Attributes:
-        unseen: Battle that the policy plays without having learnt there; the bar is meant there.
-    """
-
-    unseen: str = ""
+PLACES = {name: Place(f"Skirmish {name}", **given) for name, given in BATTLES.items()}
 
 
 GROUPS: dict[str, tuple[Entry, ...]] = {
@@ -152,51 +141,14 @@ HELD_OUT_POLICY = "held-out policy"
 SPEED_BATTLE = "2s3z"
 
 
-def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of one run of an entry.
-
-    Args:
-        entry: The entry.
-        seed: Of the run.
-        directory: Its folder.
-        **more: Arguments that decide nothing, ``quiet`` for one.
-    """
-    method = METHODS[entry.method]
-    given = {**RED_LEARNS, **method.arguments, **BATTLES[entry.place], **entry.arguments, **more}
-    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
-
-
-def battle_figure(group: str, args: FigureArgs) -> None:
-    """Share of matches that learnt teams win against the script, over decisions and at the end."""
-    entries = GROUPS[group]
-    runs = figures.train_entries(f"skirmish_{group}", entries, METHODS, run_of, args)
-    logs, folder = figures.read_logs(runs), args.figures
-    figures.write_rows(folder / f"skirmish_{group}.csv", figures.curve_rows(logs, "battle", "method"))
-    draw_battles(group, folder)
-    results = []
-    for entry in entries:
-        for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
-            results.append(final_row(entry.place, entry.method, run, log))
-            if entry.unseen:
-                unseen = final_row(entry.unseen, entry.method, run, log)
-                results.append({**unseen, "learnt_on": entry.place})
-        if entry.weights:
-            figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
-    figures.write_rows(folder / f"skirmish_{group}_results.csv", results)
-    print("\n".join([*result_lines(results), "", *median_lines(entries, results)]))
-
-
-def draw_battles(group: str, folder: Path) -> None:
-    """Draws a panel for each battle, with the curves of its methods and the bars that are asked on it."""
-    table = folder / f"skirmish_{group}.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "battle", "method")
-    panels = []
-    for battle in dict.fromkeys(battle for battle, _ in runs):
-        here = {METHODS[method].title: made for (where, method), made in runs.items() if where == battle}
-        asked = [entry for entry in GROUPS[group] if entry.place == battle and not entry.unseen]
-        bars = [entry.bar for entry in asked if entry.bar is not None]
-        panels.append(drawing.win_rate_panel(f"Skirmish {battle}", RED_LEARNS["opponent"], here, bars))
-    drawing.draw(table, panels)
+def battle_results(study: Study, made: Made) -> Rows:
+    """Final shares of each run, on its battle and where it did not learn."""
+    rows = list[dict[str, Any]]()
+    for entry, run, log in made.each(study.entries):
+        rows.append(final_row(entry.place, entry.method, run, log))
+        if entry.unseen:
+            rows.append({**final_row(entry.unseen, entry.method, run, log), "learnt_on": entry.place})
+    return rows
 
 
 def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str, float]]) -> dict[str, Any]:
@@ -212,28 +164,23 @@ def final_row(battle: str, method: str, run: RunArgs, log: Sequence[Mapping[str,
     }
 
 
-def skirmish_mix(args: FigureArgs) -> None:
+def mix_results(study: Study, made: Made) -> Rows:
     """Share of matches that policies which learnt against a mixture of scripts win against each, held-out ones too.
 
-    The best seed against the mixture comes with the package. The held-out policy of a battle plays as well, once
-    ``learn.py held_out_policy`` has made it.
+    The held-out policy of a battle plays as well, once ``learn.py held_out_policy`` has made it.
     """
-    runs = figures.train_entries("skirmish_mix", MIX, METHODS, run_of, args)
-    logs, rows = figures.read_logs(runs), list[dict[str, Any]]()
-    figures.write_rows(args.figures / "skirmish_mix.csv", figures.curve_rows(logs, "battle", "method"))
-    for entry in MIX:
-        for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
-            cost = {"decisions": int(log[-1]["steps"]), "cpu_s": log[-1]["cpu_s"]}
-            held_out = args.assets / "weights" / f"{held_out_weights(entry)}.safetensors"
-            for opponent in (*opponents_of(entry.place), *([HELD_OUT_POLICY] if held_out.exists() else [])):
-                if opponent == HELD_OUT_POLICY:
-                    won = share_won(entry.place, str(run.folder / WEIGHTS), str(held_out), duel_of(entry.place))
-                else:
-                    won = share_won(entry.place, str(run.folder / WEIGHTS), opponent)
-                rows.append({"battle": entry.place, "seed": run.seed, **cost, "opponent": opponent, **won})
-                print(" ".join(str(value) for value in rows[-1].values()), flush=True)
-        figures.install_best(runs[entry.key], logs[entry.key], args.assets, entry.weights)
-    figures.write_rows(args.figures / "skirmish_mix_results.csv", rows)
+    rows = list[dict[str, Any]]()
+    for entry, run, log in made.each(study.entries):
+        cost = {"decisions": int(log[-1]["steps"]), "cpu_s": log[-1]["cpu_s"]}
+        held_out = made.args.assets / "weights" / f"{held_out_weights(entry)}.safetensors"
+        for opponent in (*opponents_of(entry.place), *([HELD_OUT_POLICY] if held_out.exists() else [])):
+            if opponent == HELD_OUT_POLICY:
+                won = share_won(entry.place, str(run.folder / WEIGHTS), str(held_out), duel_of(entry.place))
+            else:
+                won = share_won(entry.place, str(run.folder / WEIGHTS), opponent)
+            rows.append({"battle": entry.place, "seed": run.seed, **cost, "opponent": opponent, **won})
+            print(" ".join(str(value) for value in rows[-1].values()), flush=True)
+    return rows
 
 
 def held_out_weights(entry: Entry) -> str:
@@ -241,38 +188,30 @@ def held_out_weights(entry: Entry) -> str:
     return f"{entry.weights}_held_out"
 
 
-def duel_of(battle: str) -> dict[str, Any]:
-    """Arguments of a battle of `MIX` in which blue can be a policy; red sees and does what it does in `BATTLES`."""
-    return {"env_id": "palaestra/SkirmishDuel-v0", "options": (f"map={DUEL_MAPS[battle]}", "blue_order=map")}
+def duel_of(battle: str) -> Place:
+    """A battle of `MIX` in which blue can be a policy; red sees and does what it does in `BATTLES`."""
+    return Place(f"Skirmish {battle}", "palaestra/SkirmishDuel-v0", (f"map={DUEL_MAPS[battle]}", "blue_order=map"))
 
 
 def opponents_of(battle: str) -> tuple[str, ...]:
     """The mixture that policies learn with, what it is made of, scripts that it lacks, and random play."""
-    game, _ = registry.make_game(BATTLES[battle]["env_id"], **keywords(BATTLES[battle].get("options", ())))
+    game, _ = registry.make_game(PLACES[battle].env_id, **PLACES[battle].keywords)
     return ("mix", *game.scripts, "random")
 
 
 def share_won(
-    battle: str, red: str, blue: str = RED_LEARNS["opponent"], instead: Mapping[str, Any] | None = None
+    battle: str, red: str, blue: str = RED_LEARNS["opponent"], instead: Place | None = None
 ) -> dict[str, float]:
     """Share of new matches of a battle that red wins, and its 95 % interval.
 
     Args:
-        battle: See `BATTLES`.
+        battle: See `PLACES`.
         red: A script or the file of a policy.
         blue: A script, or with `duel_of` the file of a policy.
-        instead: Arguments of the battle in place of those in `BATTLES`.
+        instead: Where they play, if it is not that of `PLACES`.
     """
-    arguments = BATTLES[battle] if instead is None else instead
-    table = evaluate(
-        arguments["env_id"],
-        red,
-        blue,
-        matches=TEST_MATCHES,
-        swap=False,
-        num_envs=min(TEST_MATCHES, 256),
-        **keywords(arguments.get("options", ())),
-    )
+    place, sizes = instead or PLACES[battle], {"matches": TEST_MATCHES, "num_envs": min(TEST_MATCHES, 256)}
+    table = evaluate(place.env_id, red, blue, swap=False, **sizes, **place.keywords)
     low, high = table.win_interval
     return {"won": table.wins / table.matches, "low": low, "high": high}
 
@@ -280,8 +219,8 @@ def share_won(
 def skirmish_scripts(args: FigureArgs) -> None:
     """Shares of matches that red's scripts and random legal orders win on all battles: what learning has to beat."""
     rows = []
-    for battle, arguments in BATTLES.items():
-        game, _ = registry.make_game(arguments["env_id"], **keywords(arguments.get("options", ())))
+    for battle, place in PLACES.items():
+        game, _ = registry.make_game(place.env_id, **place.keywords)
         for script in ("random", *game.scripts):
             rows.append({"battle": battle, "script": script, **share_won(battle, script)})
             won = "  ".join(f"{rows[-1][name]:.3f}" for name in ("won", "low", "high"))
@@ -289,51 +228,29 @@ def skirmish_scripts(args: FigureArgs) -> None:
     figures.write_rows(args.figures / "skirmish_scripts.csv", rows)
 
 
-def result_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line of text for each run."""
-    lines = [
-        f"{'battle':14s}{'method':>8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}  95 % interval"
-    ]
+def result_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """A line of text for each run; then medians over the seeds beside what the entries ask for."""
+    yield f"{'battle':14s}{'method':>8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'won':>8s}  95 % interval"
     for row in rows:
-        cost = f"{row['seed']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}"
+        cost = f"{row['seed']:6d}{row['decisions']:11d}{row['cpu_s']:13.1f}{row['won']:8.3f}"
+        learnt = f", learnt on {row['learnt_on']}" if "learnt_on" in row else ""
         title = METHODS[row["method"]].title
-        lines.append(
-            f"{row['battle']:14s}{title:>8s}{cost}{row['won']:8.3f}  {row['low']:.3f} to {row['high']:.3f}"
-            + (f", learnt on {row['learnt_on']}" if "learnt_on" in row else "")
-        )
-    return lines
-
-
-def median_lines(entries: Sequence[Entry], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Medians over the seeds beside what the entries ask for."""
-    lines = ["medians of the seeds, and what is asked:"]
-    for entry in entries:
-        played = entry.unseen or entry.place
-        won, minutes = median(rows, played, entry.method, "won"), median(rows, played, entry.method, "cpu_s") / 60
-        asked = []
-        if entry.bar is not None:
-            asked.append((f"at least {entry.bar:.2f}", won >= entry.bar))
-        if entry.minutes is not None:
-            asked.append((f"at most {entry.minutes:g} min", minutes <= entry.minutes))
-        for other, lead in entry.ahead.items():
-            over = won - median(rows, played, other, "won")
-            asked.append((f"{lead:.2f} over {METHODS[other].title} ({over:+.2f})", over >= lead))
-        lines.append(
-            f"{played:14s}{METHODS[entry.method].title:>8s}  won {won:.3f}  {minutes:.1f} min{figures.verdicts(asked)}"
-        )
-    return lines
-
-
-def median(rows: Iterable[Mapping[str, Any]], battle: str, method: str, column: str) -> float:
-    """Median of a column over the seeds of a method on a battle."""
-    return float(np.median([row[column] for row in rows if (row["battle"], row["method"]) == (battle, method)]))
+        yield f"{row['battle']:14s}{title:>8s}{cost}  {row['low']:.3f} to {row['high']:.3f}{learnt}"
+    yield "\nmedians of the seeds, and what is asked:"
+    for entry in study.entries:
+        battle = entry.unseen or entry.place
+        of = lambda method, column, battle=battle: median(rows, column, battle=battle, method=method)  # noqa: E731
+        won, minutes = of(entry.method, "won"), of(entry.method, "cpu_s") / 60
+        asked = asked_of(study, entry, won, minutes, lambda other, of=of: of(other, "won"))
+        title = METHODS[entry.method].title
+        yield f"{battle:14s}{title:>8s}  won {won:.3f}  {minutes:.1f} min{figures.verdicts(asked)}"
 
 
 def skirmish_speed(args: FigureArgs) -> None:
     """Decisions a second of the whole training on 2s3z, play and learning, without evaluations."""
-    entries = [entry for entry in GROUPS["solved"] if entry.place == SPEED_BATTLE]
-    runs = figures.train_entries("skirmish_solved", entries, METHODS, run_of, args)
-    rows = [speed_row(method, run) for (_, method), made in runs.items() for run in made]
+    entries = tuple(entry for entry in STUDIES["skirmish_solved"].entries if entry.place == SPEED_BATTLE)
+    made = replace(STUDIES["skirmish_solved"], entries=entries).train(args)
+    rows = [speed_row(entry.method, run) for entry, run, _ in made.each(entries)]
     figures.write_rows(args.figures / "skirmish_speed.csv", rows)
     print(f"{'method':8s}{'seed':>6s}{'decisions':>11s}{'processor s':>13s}{'decisions/s':>13s}{'over PyMARL':>13s}")
     for row in rows:
@@ -353,3 +270,19 @@ def speed_row(method: str, run: RunArgs) -> dict[str, Any]:
         "decisions_per_s": rate,
         "over_pymarl": rate / pymarl,
     }
+
+
+BATTLE: dict[str, Any] = {"methods": METHODS, "places": PLACES, "shared": RED_LEARNS, "columns": ("battle", "method")}
+STUDIES: dict[str, Study] = {
+    f"skirmish_{group}": Study(
+        f"skirmish_{group}", entries, **BATTLE, panels=won_per_place, results=battle_results, lines=result_lines
+    )
+    for group, entries in GROUPS.items()
+}
+MIXED = Study("skirmish_mix", MIX, **BATTLE, results=mix_results, lines=lambda *_: ())
+FIGURES = (
+    *STUDIES.values(),
+    MIXED,
+    Figure("skirmish_scripts", skirmish_scripts),
+    Figure("skirmish_speed", skirmish_speed),
+)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,10 +24,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from learning import drawing, figures, two_peaks
-from learning.figures import Entry, FigureArgs, Method, bootstrap_interval
+from learning import figures, two_peaks
+from learning.figures import FigureArgs, Method, bootstrap_interval
+from learning.study import Entry, Figure, Made, Place, Rows, Study, panel_per_place
 from palaestra import registry
-from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
 
 DRAWS = 512
@@ -37,25 +36,6 @@ HILL = 0.6
 """Worth of the hill of the trap: who is paid more is at the peak."""
 SOLVED, MARKS = "share of matches that are solved", "marks passed in a match"
 SPEED_STEPS, SPEED_PAIRS = 20_000, 3
-
-
-@dataclass(frozen=True)
-class Setting:
-    """Where a team learns.
-
-    Attributes:
-        title: In figures.
-        env_id: Environment.
-        team: The team.
-        options: Keywords of the game.
-        measure: What the return is.
-    """
-
-    title: str
-    env_id: str
-    team: str = "agent"
-    options: tuple[str, ...] = ()
-    measure: str = SOLVED
 
 
 ONCE: dict[str, Any] = {
@@ -75,20 +55,21 @@ PEAKS: dict[str, dict[str, Any]] = {
 """Arguments at two peaks. Of four seeds each, with eta 0.1 four held both peaks, with 0.3 three, with 1 none; with 64
 random decisions and eta 0.1 one did."""
 SPREAD_STEPS, MAPPO_STEPS = 600_000, 1_000_000
-SETTINGS = {
-    "peaks": Setting("two peaks, one agent", "benchmarks/TwoPeaks-v0"),
-    "pairs": Setting("two peaks, two agents", "benchmarks/TwoPeaks-v0", options=("agents=2",)),
-    "trap": Setting("TeamTrap", "palaestra/TeamTrap-v0"),
-    "spread2": Setting("SparseSpread-2", "palaestra/SparseSpread-2-v0"),
-    "spread": Setting("SparseSpread", "palaestra/SparseSpread-v0"),
-    "reference": Setting("SparseReference", "palaestra/SparseReference-v0"),
-    "speaker": Setting("SparseSpeakerListener", "palaestra/SparseSpeakerListener-v0"),
-    "dense": Setting(
-        "SparseSpread-2, reward=dense", "palaestra/SparseSpread-2-v0", options=("reward=dense",), measure="return"
-    ),
-    "cheetah": Setting("SparseMaHalfCheetah", "palaestra/SparseMaHalfCheetah-v0", team="body", measure=MARKS),
-    "ant": Setting("SparseMaAnt", "palaestra/SparseMaAnt-v0", team="body", measure=MARKS),
-    "hopper": Setting("SparseMaHopper", "palaestra/SparseMaHopper-v0", team="body", measure=MARKS),
+RETURN: dict[str, Any] = {"team": "agent", "column": "return", "label": SOLVED}
+PASSED: dict[str, Any] = {"team": "body", "column": "return", "label": MARKS}
+DENSE: dict[str, Any] = {"options": ("reward=dense",), **RETURN, "label": "return"}
+PLACES = {
+    "peaks": Place("two peaks, one agent", "benchmarks/TwoPeaks-v0", **RETURN),
+    "pairs": Place("two peaks, two agents", "benchmarks/TwoPeaks-v0", ("agents=2",), **RETURN),
+    "trap": Place("TeamTrap", "palaestra/TeamTrap-v0", **RETURN),
+    "spread2": Place("SparseSpread-2", "palaestra/SparseSpread-2-v0", **RETURN),
+    "spread": Place("SparseSpread", "palaestra/SparseSpread-v0", **RETURN),
+    "reference": Place("SparseReference", "palaestra/SparseReference-v0", **RETURN),
+    "speaker": Place("SparseSpeakerListener", "palaestra/SparseSpeakerListener-v0", **RETURN),
+    "dense": Place("SparseSpread-2, reward=dense", "palaestra/SparseSpread-2-v0", **DENSE),
+    "cheetah": Place("SparseMaHalfCheetah", "palaestra/SparseMaHalfCheetah-v0", **PASSED),
+    "ant": Place("SparseMaAnt", "palaestra/SparseMaAnt-v0", **PASSED),
+    "hopper": Place("SparseMaHopper", "palaestra/SparseMaHopper-v0", **PASSED),
 }
 ALONE = {"consensus": False, "guidance": False}
 TUNING_SEED = 100
@@ -172,50 +153,29 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         for name in COMPARED
     ),
 }
-ONCE_GROUPS, CURVE_GROUPS = ("peaks", "pairs", "trap"), ("spread2", "tasks", "dense", "bodies")
-
-
-def run_of(entry: Entry, seed: int, directory: Path, **more: Any) -> RunArgs:
-    """Arguments of one run of an entry.
-
-    Args:
-        entry: The entry.
-        seed: Of the run.
-        directory: Its folder.
-        **more: Arguments that decide nothing, ``quiet`` for one.
-    """
-    method, setting = METHODS[entry.method], SETTINGS[entry.place]
-    place = {name: getattr(setting, name) for name in ("env_id", "options", "team")}
-    given = {**place, **method.arguments, **entry.arguments, **more}
-    return method.make_args(**given, total_steps=entry.steps, seed=seed, directory=directory)
+ONCE_GROUPS = ("peaks", "pairs", "trap")
 
 
 # -- games of one decision ---------------------------------------------------------------------------------------------
 
 
-def once_figure(group: str, args: FigureArgs) -> None:
-    """What policies of a game of one decision draw at the end."""
-    entries = GROUPS[group]
-    seeds = replace(args, seeds=max(entry.seeds or 0 for entry in entries))
-    runs = figures.train_entries(f"sparse_{group}", entries, METHODS, run_of, seeds)
-    rows = [
-        {"setting": group, "method": entry.method, "seed": run.seed, **told(group, drawn(entry, run))}
-        for entry in entries
-        for run in runs[entry.key]
+def once_results(study: Study, made: Made) -> Rows:
+    """Draws of the last policies in a game of one decision."""
+    return [
+        {"setting": entry.place, "method": entry.method, "seed": run.seed, **told(entry.place, drawn(entry, run))}
+        for entry, run, _ in made.each(study.entries)
     ]
-    figures.write_rows(args.figures / f"sparse_{group}_results.csv", rows)
-    print("\n".join(once_lines(group, rows)))
 
 
 def drawn(entry: Entry, run: RunArgs) -> np.ndarray:
     """Choices float64 ``[DRAWS, A]`` of the last policy of a run."""
-    setting = SETTINGS[entry.place]
-    game, _ = registry.make_game(setting.env_id, **keywords(setting.options))
+    place = PLACES[entry.place]
+    game, _ = registry.make_game(place.env_id, **place.keywords)
     more = {} if entry.method == "mappo" else {"explore": True}
     player = figures.method_module(METHODS[entry.method].module).load_policy(
-        run.folder / WEIGHTS, game, setting.team, **more
+        run.folder / WEIGHTS, game, place.team, **more
     )
-    agents = len(game.teams[setting.team])
+    agents = len(game.teams[place.team])
     seen = np.tile(np.arange(agents, dtype=np.float32)[:, None], (DRAWS, 1, 1))
     memory, seeds = np.zeros((DRAWS, player.memory_size)), np.arange(DRAWS, dtype=np.uint64)
     return player.act(seen, None, None, None, seeds, memory).reshape(DRAWS, agents)
@@ -246,8 +206,9 @@ def holds(row: Mapping[str, Any]) -> bool:
     return min(row["low"], row["high"]) >= 0.25 and row["reward"] >= 0.9
 
 
-def once_lines(group: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def once_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
     """How many seeds hold, with a Wilson interval, and what is asked of it."""
+    group = study.entries[0].place
     found = dict[str, tuple[float, float]]()
     for name in dict.fromkeys(row["method"] for row in rows):
         own = [row for row in rows if row["method"] == name]
@@ -262,7 +223,7 @@ def once_lines(group: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         text = f", miscoordinated {100 * np.mean(miscoordinated):.0f} %" if miscoordinated else ""
         interval = f"({100 * low:.0f} to {100 * high:.0f} %)"
         yield (
-            f"{SETTINGS[group].title}, {METHODS[name].title}: {good} of {len(own)} {interval}, "
+            f"{PLACES[group].title}, {METHODS[name].title}: {good} of {len(own)} {interval}, "
             f"reward {reward:.2f}{text}{figures.verdicts(asked)}"
         )
     if group == "trap":
@@ -281,30 +242,14 @@ def wilson(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
 # -- sparse tasks ------------------------------------------------------------------------------------------------------
 
 
-def curve_figure(group: str, args: FigureArgs) -> None:
-    """Curves and last returns of all methods on the tasks of a group."""
-    entries = GROUPS[group]
-    runs = figures.train_entries(f"sparse_{group}", entries, METHODS, run_of, args)
-    logs = figures.read_logs(runs)
-    figures.write_rows(args.figures / f"sparse_{group}.csv", figures.curve_rows(logs, "setting", "method"))
-    draw_curves(group, args.figures)
+def curve_results(study: Study, made: Made) -> Rows:
+    """Last return, area and agreement of codes of each run."""
     rows = []
-    for entry in entries:
-        shortest = min(other.steps for other in entries if other.place == entry.place)
-        for run, log in zip(runs[entry.key], logs[entry.key], strict=True):
-            row = {"setting": entry.place, "method": entry.method, "seed": run.seed, "last": log[-1]["return"]}
-            rows.append({**row, "area": area(log, shortest), "cpu_s": log[-1]["cpu_s"], **agreement(entry, run)})
-    figures.write_rows(args.figures / f"sparse_{group}_results.csv", rows)
-    print("\n".join(curve_lines(rows)))
-
-
-def draw_curves(group: str, folder: Path) -> None:
-    """Draws the curves of all methods of a group, a panel a task."""
-    table, curves = folder / f"sparse_{group}.csv", dict[str, dict[str, drawing.Curve]]()
-    for (place, name), runs in drawing.group_runs(drawing.read_table(table), "setting", "method").items():
-        curves.setdefault(place, {})[METHODS[name].title] = drawing.curve_over_seeds(runs, "return")
-    panels = [drawing.Panel(SETTINGS[place].title, SETTINGS[place].measure, made) for place, made in curves.items()]
-    drawing.draw(table, panels)
+    for entry, run, log in made.each(study.entries):
+        shortest = min(other.steps for other in study.entries if other.place == entry.place)
+        row = {"setting": entry.place, "method": entry.method, "seed": run.seed, "last": log[-1]["return"]}
+        rows.append({**row, "area": area(log, shortest), "cpu_s": log[-1]["cpu_s"], **agreement(entry, run)})
+    return rows
 
 
 def area(log: Sequence[Mapping[str, float]], total: float) -> float:
@@ -322,10 +267,9 @@ def agreement(entry: Entry, run: RunArgs) -> dict[str, float]:
     """
     if METHODS[entry.method].module != "cpeg" or METHODS[entry.method].arguments.get("consensus", True) is not True:
         return {}
-    setting = SETTINGS[entry.place]
-    module = figures.method_module("cpeg")
-    sim = registry.make_batch(setting.env_id, DRAWS, **keywords(setting.options))
-    player = module.load_policy(run.folder / WEIGHTS, sim.game, setting.team)
+    place = PLACES[entry.place]
+    sim = registry.make_batch(place.env_id, DRAWS, **place.keywords)
+    player = figures.method_module("cpeg").load_policy(run.folder / WEIGHTS, sim.game, place.team)
     if len(player.roster.sizes) > 1:
         sim.close()
         return {}
@@ -349,14 +293,14 @@ def agreement(entry: Entry, run: RunArgs) -> dict[str, float]:
     }
 
 
-def curve_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def curve_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
     """Interquartile means over seeds with intervals, and what is asked of them on SparseSpread-2."""
     found = dict[tuple[str, str], tuple[float, float, float]]()
     for place, name in dict.fromkeys((row["setting"], row["method"]) for row in rows):
         own = [row for row in rows if (row["setting"], row["method"]) == (place, name)]
         last, cpu_s = np.array([row["last"] for row in own]), max(row["cpu_s"] for row in own)
         found[place, name] = mean, low, high = bootstrap_interval(last)
-        text = f"{SETTINGS[place].title}, {METHODS[name].title}: {mean:.3f} ({low:.3f} to {high:.3f})"
+        text = f"{PLACES[place].title}, {METHODS[name].title}: {mean:.3f} ({low:.3f} to {high:.3f})"
         text += f", worst {last.min():.3f}, area {np.mean([row['area'] for row in own]):.3f}"
         asked = [("at most 3 min", cpu_s <= 180.0)]
         if "agree" in own[0]:
@@ -371,25 +315,14 @@ def curve_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"CPEG{figures.verdicts(asked)}"
 
 
-def sparse_tuning(args: FigureArgs) -> None:
+def tuning_results(study: Study, made: Made) -> Rows:
     """Last success and area of all trials on SparseSpread-2."""
-    runs = dict[Any, list[RunArgs]]()
-    for name, trials in TUNING.items():
-        entry = Entry("spread2", name, MAPPO_STEPS if name == "mappo" else SPREAD_STEPS)
-        for number, trial in enumerate(trials):
-            tried = replace(entry, arguments=trial)
-            folder = args.runs / "sparse_tuning" / name / str(number)
-            runs[name, number] = [
-                run_of(tried, TUNING_SEED, folder, quiet=True, trust_checkpoint=args.trust_checkpoint)
-            ]
-    figures.train_in_turn("sparse_tuning", runs, lambda key: METHODS[key[0]].module, args)
-    logs = figures.read_logs(runs)
     rows = []
-    for (name, number), (log,) in logs.items():
-        tried = " ".join(f"{key}={value}" for key, value in TUNING[name][number].items())
-        rows.append({"method": name, "tried": tried, "success": log[-1]["return"], "area": area(log, SPREAD_STEPS)})
-        print("{method} {tried}: {success:.3f}, area {area:.3f}".format(**rows[-1]))
-    figures.write_rows(args.figures / "sparse_tuning.csv", rows)
+    for entry, _, log in made.each(study.entries):
+        tried = " ".join(f"{key}={value}" for key, value in entry.arguments.items())
+        row = {"method": entry.method, "tried": tried, "success": log[-1]["return"], "area": area(log, SPREAD_STEPS)}
+        rows.append(row)
+    return rows
 
 
 # -- speed -------------------------------------------------------------------------------------------------------------
@@ -413,5 +346,33 @@ def speed(name: str) -> float:
     """Decisions of a short training by the processor time of its loop."""
     with TemporaryDirectory() as folder:
         made = {"warmup_steps": 1_000, "evaluations": 1, "quiet": True}
-        run = run_of(Entry("spread2", name, SPEED_STEPS, arguments=made), 0, Path(folder))
+        run = TUNED.run_of(Entry("spread2", name, SPEED_STEPS, arguments=made), 0, Path(folder))
         return SPEED_STEPS / figures.method_module(METHODS[name].module).train(run, lambda _: {}).cpu_s
+
+
+LEARNS: dict[str, Any] = {"methods": METHODS, "places": PLACES}
+ONCE_STUDY: dict[str, Any] = {**LEARNS, "table": None, "results": once_results, "lines": once_lines}
+CURVES: dict[str, Any] = {**LEARNS, "panels": panel_per_place, "results": curve_results, "lines": curve_lines}
+STUDIES = {
+    group: Study(f"sparse_{group}", entries, fixed_seeds=True, **ONCE_STUDY)
+    if group in ONCE_GROUPS
+    else Study(f"sparse_{group}", entries, **CURVES)
+    for group, entries in GROUPS.items()
+}
+TUNED = Study(
+    "sparse_tuning",
+    tuple(
+        Entry(
+            "spread2", name, MAPPO_STEPS if name == "mappo" else SPREAD_STEPS, arguments=trial, name=f"{name}/{number}"
+        )
+        for name, trials in TUNING.items()
+        for number, trial in enumerate(trials)
+    ),
+    **LEARNS,
+    table=None,
+    results=tuning_results,
+    folder=lambda study, entry: Path(study.name, entry.arm),
+    seeds=(TUNING_SEED,),
+    ending="",
+)
+FIGURES = (*STUDIES.values(), TUNED, Figure("sparse_speed", sparse_speed))

@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -20,27 +20,16 @@ from typing import Any, Literal
 import numpy as np
 
 from learning import drawing, fm3q_tables
-from learning.figures import (
-    FigureArgs,
-    Logs,
-    Method,
-    bootstrap_interval,
-    curve_rows,
-    install,
-    install_best,
-    read_logs,
-    train_in_turn,
-    write_rows,
-)
+from learning.figures import Method, Runs, bootstrap_interval, curve_rows
+from learning.study import Entry, Made, Place, Rows, Study, won_per_place
 from palaestra import exact
 from palaestra.core.run.opponents import Opponent
 from palaestra.evaluation import wilson_interval
-from palaestra_baselines import fm3q
 from palaestra_baselines.common.agents import keywords
 from palaestra_baselines.common.flat_networks import UtilityPlayer
 from palaestra_baselines.common.policy_file import read_policy
-from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
-from palaestra_baselines.common.training import LearningArgs, play_both_sides
+from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs
+from palaestra_baselines.common.training import play_both_sides
 
 MIXERS: dict[Literal["monotone", "vdn", "pairwise"], str] = {
     "monotone": "FM3Q",
@@ -50,39 +39,31 @@ MIXERS: dict[Literal["monotone", "vdn", "pairwise"], str] = {
 """Name of FM3Q in pictures by its mixer."""
 TABLES = ("saddle", "climb", "nonmonotone", "pennies", "repeated")
 """Matrix games of tabular FM3Q, one round each."""
-SOCCER = {
-    "env_id": "palaestra/TeamGridSoccer-3x3-v0",
-    "options": ("order=alternating",),
-    "gamma": 0.9,
-    "random_starts": True,
-    "epsilon": (1.0, 0.2),
-    "updates": 1,
-    "batch_size": 512,
-    "hidden": (128, 128),
-    "total_steps": 3_000_000,
+EXACT: dict[str, Any] = {"gamma": 0.9, "random_starts": True, "epsilon": (1.0, 0.2), "updates": 1, "batch_size": 512}
+SOCCER = Place(
+    "TeamGridSoccer-3x3, alternating order",
+    "palaestra/TeamGridSoccer-3x3-v0",
+    ("order=alternating",),
+    arguments={**EXACT, "hidden": (128, 128)},
+)
+LITTMAN = Place("GridSoccer", "palaestra/GridSoccer-v0", arguments={**EXACT, "hidden": (64, 64)})
+SOCCER_STEPS, LITTMAN_STEPS = 3_000_000, 1_000_000
+GAMES = {
+    "team_pong": Place(
+        "TeamPong",
+        "palaestra/TeamPong-v0",
+        opponent="tracker:0.8",
+        arguments={"gamma": 0.99, "updates": 3, "batch_size": 256},
+    ),
+    "team_tag": Place(
+        "TeamTag-2v2",
+        "palaestra/TeamTag-2v2-v0",
+        opponent="default:0.5",
+        arguments={"gamma": 0.95, "updates": 4, "batch_size": 512, "hidden": (128, 128), "epsilon_until": 0.5},
+    ),
 }
-LITTMAN = {**SOCCER, "env_id": "palaestra/GridSoccer-v0", "options": (), "hidden": (64, 64), "total_steps": 1_000_000}
-GAMES: dict[str, dict[str, Any]] = {
-    "team_pong": {
-        "env_id": "palaestra/TeamPong-v0",
-        "opponent": "tracker:0.8",
-        "gamma": 0.99,
-        "updates": 3,
-        "batch_size": 256,
-        "total_steps": 1_500_000,
-    },
-    "team_tag": {
-        "env_id": "palaestra/TeamTag-2v2-v0",
-        "opponent": "default:0.5",
-        "gamma": 0.95,
-        "updates": 4,
-        "batch_size": 512,
-        "hidden": (128, 128),
-        "epsilon_until": 0.5,
-        "total_steps": 1_100_000,
-    },
-}
-"""Arguments of the comparison: the same for all methods."""
+"""Where all methods are compared by the same arguments."""
+GAME_STEPS = {"team_pong": 1_500_000, "team_tag": 1_100_000}
 METHODS: dict[str, Method] = {
     "fm3q": Method("FM3Q", "fm3q"),
     "fm3q_sums": Method("FM3Q, sums", "fm3q", {"mixer": "vdn"}),
@@ -90,7 +71,7 @@ METHODS: dict[str, Method] = {
     "iql": Method("IQL", "iql"),
 }
 AUXILIARY: dict[str, Method] = {
-    "fm3q": Method("FM3Q", "fm3q"),
+    "fm3q": METHODS["fm3q"],
     "fm3q_auxiliary": Method("FM3Q, auxiliary loss", "fm3q", {"auxiliary_weight": 1.0}),
 }
 """FM3Q as in the paper, and with the auxiliary loss of `palaestra_baselines.fm3q.td_loss`."""
@@ -132,39 +113,20 @@ class ExactEvaluation:
         return {"nash_conv": sum(lost.values()), **{f"exploitability_{team}": loss for team, loss in lost.items()}}
 
 
-def fm3q_exact(args: FigureArgs) -> None:
-    """FM3Q against the exact solution: tables on the matrix games, networks on alternating soccer."""
-    rows: list[dict[str, Any]] = table_rows_of(args.seeds)
-    shared = {**SOCCER, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    runs = {
-        m: [fm3q.Args(**shared, mixer=m, seed=k, directory=args.runs / "fm3q_exact" / m) for k in range(args.seeds)]
-        for m in MIXERS
-    }
-    evaluation = ExactEvaluation(SOCCER["env_id"], SOCCER["options"], SOCCER["gamma"])
-    train_in_turn("fm3q_exact", runs, lambda mixer: "fm3q", args, evaluation)
-    logs = read_logs(runs)
-    shown = {("network", "alternating soccer", mixer): group for mixer, group in logs.items()}
-    rows += curve_rows(shown, "part", "game", "mixer")
-    write_rows(args.figures / "fm3q_exact.csv", rows)
-    draw_exact(args.figures)
-    best = min(runs["monotone"], key=lambda run: read_rows(run.folder / "log.csv")[-1]["nash_conv"])
-    install(best, args.assets, "fm3q_grid_soccer")
-    print_exact(rows, logs)
+AT_SOCCER, AT_LITTMAN = (ExactEvaluation(p.env_id, p.options, p.arguments["gamma"]) for p in (SOCCER, LITTMAN))
 
 
-def draw_exact(folder: Path) -> None:
-    """Draws the exploitability of the networks of all mixers."""
-    table = folder / "fm3q_exact.csv"
-    rows = [row for row in drawing.read_table(table) if row["part"] == "network"]
-    runs = drawing.group_runs(rows, "mixer")
-    panel = drawing.Panel(
-        "TeamGridSoccer-3x3, alternating order",
-        "NashConv, both teams together",
-        {MIXERS[mixer]: drawing.curve_over_seeds(made, "nash_conv") for mixer, made in runs.items()},
-        {"threshold: 0.1 a team": 0.2},
-        is_log=True,
-    )
-    drawing.draw(table, [panel])
+def exact_table(study: Study, made: Made) -> Rows:
+    """Tables on the matrix games, networks on alternating soccer."""
+    shown = {("network", "alternating soccer", mixer): logs for (_, mixer), logs in made.logs.items()}
+    return [*table_rows_of(made.args.seeds), *curve_rows(shown, "part", "game", "mixer")]
+
+
+def exact_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """The exploitability of the networks of all mixers."""
+    rows, label = [row for row in rows if row["part"] == "network"], "NashConv, both teams together"
+    more: Any = {"titles": MIXERS, "lines": {"threshold: 0.1 a team": 0.2}, "is_log": True}
+    return [drawing.panel_of(SOCCER.title, label, rows, "mixer", "nash_conv", **more)]
 
 
 def table_rows_of(seeds: int) -> list[dict[str, Any]]:
@@ -183,16 +145,16 @@ def table_rows_of(seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def print_exact(rows: Iterable[Mapping[str, Any]], logs: Logs) -> None:
-    """Prints the largest exploitability of a team over the seeds, tables first."""
-    print(f"{'exploitability of a team, worst seed':40s}" + "".join(f"{mixer:>12s}" for mixer in MIXERS))
-    tables = [row for row in rows if row["part"] == "table"]
+def exact_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
+    """The largest exploitability of a team over the seeds, tables first."""
+    yield f"{'exploitability of a team, worst seed':40s}" + "".join(f"{mixer:>12s}" for mixer in MIXERS)
+    tables = drawing.read_table(made.args.figures / f"{study.name}.csv")
     for game in TABLES:
         cells = [[r for r in tables if r["game"] == game and r["mixer"] == mixer] for mixer in MIXERS]
-        print(f"{'table, ' + game:40s}" + "".join(f"{max(map(worst_team, cell)):12.4f}" for cell in cells))
-    last = [[log[-1] for log in logs[mixer]] for mixer in MIXERS]
-    print(f"{'network, alternating soccer 3 x 3':40s}" + "".join(f"{max(map(worst_team, x)):12.4f}" for x in last))
-    print(f"{'processor time of a run, s':40s}" + "".join(f"{max(r['cpu_s'] for r in x):12.0f}" for x in last))
+        yield f"{'table, ' + game:40s}" + "".join(f"{max(map(worst_team, cell)):12.4f}" for cell in cells)
+    last = [[log[-1] for log in made.logs["soccer", mixer]] for mixer in MIXERS]
+    yield f"{'network, alternating soccer 3 x 3':40s}" + "".join(f"{max(map(worst_team, x)):12.4f}" for x in last)
+    yield f"{'processor time of a run, s':40s}" + "".join(f"{max(r['cpu_s'] for r in x):12.0f}" for x in last)
 
 
 def worst_team(row: Mapping[str, Any]) -> float:
@@ -203,21 +165,12 @@ def worst_team(row: Mapping[str, Any]) -> float:
 # ---------------------------------------------------------------------------------------------------------- fm3q_limit
 
 
-def fm3q_limit(args: FigureArgs) -> None:
+def limit_results(study: Study, made: Made) -> Rows:
     """FM3Q on Littman's simultaneous soccer: its security value beside those of pure and of mixed play."""
-    folder = args.runs / "fm3q_limit"
-    shared = {**LITTMAN, "trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    runs = [fm3q.Args(**shared, seed=seed, directory=folder) for seed in range(args.seeds)]
-    evaluation = ExactEvaluation(LITTMAN["env_id"], LITTMAN["options"], LITTMAN["gamma"])
-    train_in_turn("fm3q_limit", {"fm3q": runs}, str, args, evaluation)
-    solution = evaluation.solution
-    rows = [limit_row(solution, seed, run) for seed, run in enumerate(runs)]
-    write_rows(args.figures / "fm3q_limit.csv", rows)
-    for row in rows:
-        print("  ".join(f"{name} {value:.4g}" for name, value in row.items()))
+    return [limit_row(AT_LITTMAN.solution, run.seed, run) for _, run, _ in made.each(study.entries)]
 
 
-def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[str, Any]:
+def limit_row(solution: exact.Solution, seed: int, run: RunArgs) -> dict[str, Any]:
     """Values that the greedy policies guarantee at the start, with and without the ball, beside the exact values."""
     arrays, _ = read_policy(run.folder / WEIGHTS)
     table = solution.table
@@ -240,79 +193,48 @@ def limit_row(solution: exact.Solution, seed: int, run: LearningArgs) -> dict[st
 # ------------------------------------------------------------------------------------------------------- team_learning
 
 
-def team_learning(args: FigureArgs) -> None:
-    """FM3Q, VDN and IQL on TeamPong and TeamTag: curves against the script, final figures and duels."""
-    runs = train_methods("team_learning", args, METHODS)
-    logs = read_logs(runs)
-    write_rows(args.figures / "team_learning.csv", curve_rows(logs, "game", "method"))
-    draw_methods("team_learning", args.figures)
-    results = [script_row(game) for game in GAMES]
-    results += [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
-    duels = [duel_row(game, a, b, runs) for game in GAMES for a, b in itertools.combinations(METHODS, 2)]
-    write_rows(args.figures / "team_learning_results.csv", [*results, *duels])
-    for game in GAMES:
-        install_best(runs[game, "fm3q"], logs[game, "fm3q"], args.assets, f"fm3q_{game}")
-    print_rows([*results, *duels])
+def finals_and_duels(study: Study, made: Made) -> Rows:
+    """FM3Q, VDN and IQL on TeamPong and TeamTag: scripts, final figures and duels."""
+    rows = [script_row(*place) for place in study.places.items()]
+    duels = [
+        duel_row(study, made.runs, game, a, b) for game in study.places for a, b in itertools.combinations(METHODS, 2)
+    ]
+    return [*rows, *finals(study, made), *duels]
 
 
-def train_methods(title: str, args: FigureArgs, methods: Mapping[str, Method]) -> dict[tuple[str, str], list[RunArgs]]:
-    """Trains the missing runs of all methods on both games, the first seeds of all first; runs by game and method."""
-    shared = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    runs = {
-        (game, name): [
-            method.make_args(**GAMES[game], **method.arguments, **shared, seed=seed, directory=args.runs / game / name)
-            for seed in range(args.seeds)
-        ]
-        for game in GAMES
-        for name, method in methods.items()
-    }
-    train_in_turn(title, runs, lambda key: methods[key[1]].module, args)
-    return runs
+def finals(study: Study, made: Made) -> Rows:
+    """Final figures of all methods."""
+    return [final_row(study.places[e.place], e, made.runs[e.key], made.logs[e.key]) for e in study.entries]
 
 
-def draw_methods(name: str, folder: Path) -> None:
-    """Draws the curves of all methods against the script, a panel for each game."""
-    table, methods = folder / f"{name}.csv", {**METHODS, **AUXILIARY}
-    runs = drawing.group_runs(drawing.read_table(table), "game", "method")
-    panels = []
-    for game in dict.fromkeys(game for game, _ in runs):
-        here = {methods[method].title: made for (where, method), made in runs.items() if where == game}
-        title = GAMES[game]["env_id"].removeprefix("palaestra/").removesuffix("-v0")
-        panels.append(drawing.win_rate_panel(title, GAMES[game]["opponent"], here, [WANTED]))
-    drawing.draw(table, panels)
+def method_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """The curves of all methods against the script, a panel for each game."""
+    wanted = drawing.thresholds([WANTED])
+    return [replace(panel, lines=wanted) for panel in won_per_place(study, rows)]
 
 
-def script_row(game: str) -> dict[str, Any]:
+def script_row(game: str, place: Place) -> dict[str, Any]:
     """Strength of the script of the evaluations: matches won against the random player, half of them as each team."""
-    id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
-    table = play_both_sides(id, script, "random", TEST_MATCHES)
+    table = play_both_sides(place.env_id, place.opponent, "random", TEST_MATCHES)
     low, high = wilson_interval(table.as_first.wins + table.as_second.losses, TEST_MATCHES)
-    return {
-        "part": "script",
-        "game": game,
-        "a": script,
-        "b": "random",
-        "won": table.win_rate,
-        "low": low,
-        "high": high,
-    }
+    names = {"part": "script", "game": game, "a": place.opponent, "b": "random"}
+    return {**names, "won": table.win_rate, "low": low, "high": high}
 
 
-def final_row(game: str, method: str, runs: Sequence[Any], logs: Sequence[list[dict[str, float]]]) -> dict[str, Any]:
+def final_row(game: Place, entry: Entry, runs: Sequence[Any], logs: Sequence[list[dict[str, float]]]) -> dict[str, Any]:
     """Final share of matches won against the script on new matches, and decisions until `WANTED` was reached."""
-    id, script = GAMES[game]["env_id"], GAMES[game]["opponent"]
     shares, by_side = [], np.zeros(2)
     for run in runs:
-        table = play_both_sides(id, str(run.folder / WEIGHTS), script, TEST_MATCHES)
+        table = play_both_sides(game.env_id, str(run.folder / WEIGHTS), game.opponent, TEST_MATCHES)
         shares.append(table.win_rate)
         by_side += np.array(table.win_rates) / len(runs)
     mean, low, high = bootstrap_interval(np.array(shares))
     reached = [first_reach(log) for log in logs]
     return {
         "part": "final",
-        "game": game,
-        "a": method,
-        "b": script,
+        "game": entry.place,
+        "a": entry.method,
+        "b": game.opponent,
         "won": mean,
         "low": low,
         "high": high,
@@ -329,9 +251,9 @@ def first_reach(log: Sequence[Mapping[str, float]]) -> float:
     return next((row["steps"] for row in log if row["win_rate"] >= WANTED), float("inf"))
 
 
-def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[Any]]) -> dict[str, Any]:
+def duel_row(study: Study, runs: Runs, game: str, a: str, b: str) -> dict[str, Any]:
     """Score of all networks of one method against all of another, each pair from both sides."""
-    id = GAMES[game]["env_id"]
+    id = study.places[game].env_id
     scores = np.zeros((len(runs[game, a]), len(runs[game, b])))
     points = 0.0
     for (k, one), (j, other) in itertools.product(enumerate(runs[game, a]), enumerate(runs[game, b])):
@@ -342,26 +264,49 @@ def duel_row(game: str, a: str, b: str, runs: Mapping[tuple[str, str], Sequence[
     return {"part": "duel", "game": game, "a": a, "b": b, "won": float(scores.mean()), "low": low, "high": high}
 
 
-# ------------------------------------------------------------------------------------------------------- fm3q_features
+# ------------------------------------------------------------------------------------------------------------- studies
 
 
-def fm3q_features(args: FigureArgs) -> None:
-    """FM3Q with and without the auxiliary loss, which trains the features of the utilities and nothing else."""
-    runs = train_methods("fm3q_features", args, AUXILIARY)
-    logs = read_logs(runs)
-    write_rows(args.figures / "fm3q_features.csv", curve_rows(logs, "game", "method"))
-    draw_methods("fm3q_features", args.figures)
-    rows = [final_row(game, method, runs[game, method], logs[game, method]) for game, method in runs]
-    write_rows(args.figures / "fm3q_features_results.csv", rows)
-    print_rows(rows)
+def game_study(name: str, methods: Mapping[str, Method], results: Any) -> Study:
+    """Some methods on both games, by equal arguments; the weights of FM3Q in `team_learning` are bundled."""
+    bundled = {"fm3q": "fm3q_{}"} if name == "team_learning" else {}
+    entries = (
+        Entry(game, method, GAME_STEPS[game], weights=bundled.get(method, "").format(game))
+        for game in GAMES
+        for method in methods
+    )
+    more: Any = {"columns": ("game", "method"), "panels": method_panels, "results": results}
+    more["folder"] = lambda study, entry: Path(entry.place, entry.method)
+    return Study(name, tuple(entries), methods, GAMES, **more)
 
 
-# --------------------------------------------------------------------------------------------------------------- parts
-
-
-def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Prints a line for each row."""
-    for row in rows:
-        print(
-            "  ".join(f"{name} {value:.4g}" if isinstance(value, float) else f"{value}" for name, value in row.items())
-        )
+FIGURES = (
+    Study(
+        "fm3q_exact",
+        tuple(
+            Entry("soccer", mixer, SOCCER_STEPS, weights="fm3q_grid_soccer" if mixer == "monotone" else "")
+            for mixer in MIXERS
+        ),
+        {mixer: Method(title, "fm3q", {"mixer": mixer}) for mixer, title in MIXERS.items()},
+        {"soccer": SOCCER},
+        table=exact_table,
+        panels=exact_panels,
+        lines=exact_lines,
+        evaluation=lambda entry: AT_SOCCER,
+        folder=lambda study, entry: Path(study.name, entry.method),
+        best=lambda last: -last["nash_conv"],
+    ),
+    Study(
+        "fm3q_limit",
+        (Entry("littman", "fm3q", LITTMAN_STEPS),),
+        METHODS,
+        {"littman": LITTMAN},
+        table=None,
+        results=limit_results,
+        evaluation=lambda entry: AT_LITTMAN,
+        folder=lambda study, entry: Path(study.name),
+        ending="",
+    ),
+    game_study("fm3q_features", AUXILIARY, finals),
+    game_study("team_learning", METHODS, finals_and_duels),
+)

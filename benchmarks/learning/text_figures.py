@@ -12,10 +12,9 @@ the policy without any reward, and ``GRPO, turn rewards`` knows what the exact l
 from __future__ import annotations
 
 import concurrent.futures
-import importlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -25,7 +24,8 @@ import numpy as np
 import torch
 
 from learning import drawing
-from learning.figures import FigureArgs, bootstrap_interval, verdicts, write_rows
+from learning.figures import FigureArgs, Method, bootstrap_interval, method_module, verdicts, write_rows
+from learning.study import Figure
 from palaestra.cli.progress_bar import Progress
 from palaestra_baselines import grpo
 from palaestra_baselines.common.lm.base import RECIPES, Recipe, train_base
@@ -52,20 +52,24 @@ FEW = (0, 1, 2, 3, 5, 7, 10, 15, 20, 25, 30)
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """Base weights, and how methods learn from them.
 
     Attributes:
+        title: Of pictures.
+        env_id: Where.
         base: The weights.
         groups: Questions of an iteration.
         iterations: Of a run.
         learning_rate: Of all methods there. For `early` it is the one of 6e-4 and 1.5e-3 with which GRPO got further
-            with one seed; elsewhere it was not chosen.
+            with one seed; elsewhere it was not chosen, see `docs/results/text.md`.
         turns: Turns of a match, about, for schedules.
         measured: Iterations after which exact match is measured; all if there are none.
         questions: Of a measurement.
     """
 
+    title: str
+    env_id: str
     base: str
     groups: int
     iterations: int
@@ -75,47 +79,46 @@ class Place:
     questions: int = QUESTIONS
 
 
-@dataclass(frozen=True)
-class Arm:
-    """A method as it is compared.
+BASES = {**RECIPES, "reading": Recipe("palaestra/SearchQA-Reading-v0", told=0.0, steps=700)}
+"""Recipes of the bases; that of `text_reading` is not bundled."""
 
-    Attributes:
-        module: Its module in `palaestra_baselines`; empty for the control.
-        arguments: What it is given.
-        places: Where it learns.
-    """
 
-    module: str
-    places: tuple[str, ...]
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+def place_of(base: str, groups: int, iterations: int, **more: Any) -> TextPlace:
+    """The place of a base."""
+    env_id = BASES[base].env_id
+    return TextPlace(f"{game_title(env_id)}, base {base}", env_id, base, groups, iterations, **more)
+
+
+def game_title(env_id: str) -> str:
+    """The name of an environment without its version."""
+    return env_id.removeprefix("palaestra/").rpartition("-v")[0]
 
 
 PLACES = {
-    "shortcut": Place("shortcut", 16, 30, turns=3.0, measured=FEW),
-    "early": Place("early", 8, 20, learning_rate=1.5e-3, measured=FEW),
-    "noisy": Place("noisy", 8, 20),
-    "reading": Place("reading", 16, 30, turns=3.0, measured=FEW, questions=256),
+    "shortcut": place_of("shortcut", 16, 30, turns=3.0, measured=FEW),
+    "early": place_of("early", 8, 20, learning_rate=1.5e-3, measured=FEW),
+    "noisy": place_of("noisy", 8, 20),
+    "reading": place_of("reading", 16, 30, turns=3.0, measured=FEW, questions=256),
 }
-BASES = {**RECIPES, "reading": Recipe("palaestra/SearchQA-Reading-v0", told=0.0, steps=700)}
-"""Recipes of the bases; that of `text_reading` is not bundled."""
 READING_SEEDS = 4
 GRPO, CONTROL, UNMASKED, TURNS = "GRPO", "entropy alone", "GRPO, passages in the loss", "GRPO, turn rewards"
 PATH, DOT = "pi-Play, path", "pi-Play, dot"
 EXACT, MODEL, WRONG = "CriticSearch, exact labels", "CriticSearch, model", "CriticSearch, 20 % wrong"
 TOLD = ("pi-Play, partial", "pi-Play, answer", "pi-Play, none")
 EVERYWHERE = ("shortcut", "early", "noisy")
-ARMS = {
-    GRPO: Arm("grpo", EVERYWHERE),
-    CONTROL: Arm("", EVERYWHERE),
-    TURNS: Arm("grpo", EVERYWHERE, {"reward": "return", "options": ("turn_reward=0.25",)}),
-    EXACT: Arm("critic_search", EVERYWHERE, {"critic": "exact"}),
-    PATH: Arm("pi_play", EVERYWHERE),
-    UNMASKED: Arm("grpo", ("shortcut",), {"mask_retrieved": "no"}),
-    MODEL: Arm("critic_search", ("noisy",), {"critic": "model"}),
-    WRONG: Arm("critic_search", ("noisy",), {"critic": "noisy:0.2"}),
-    DOT: Arm("pi_play", ("early", "noisy"), {"privileged": "dot"}),
-    **{name: Arm("pi_play", ("early",), {"privileged": name.removeprefix("pi-Play, ")}) for name in TOLD},
+ARMS: dict[str, tuple[Method, tuple[str, ...]]] = {
+    GRPO: (Method(GRPO, "grpo"), EVERYWHERE),
+    CONTROL: (Method(CONTROL, ""), EVERYWHERE),
+    TURNS: (Method(TURNS, "grpo", {"reward": "return", "options": ("turn_reward=0.25",)}), EVERYWHERE),
+    EXACT: (Method(EXACT, "critic_search", {"critic": "exact"}), EVERYWHERE),
+    PATH: (Method(PATH, "pi_play"), EVERYWHERE),
+    UNMASKED: (Method(UNMASKED, "grpo", {"mask_retrieved": "no"}), ("shortcut",)),
+    MODEL: (Method(MODEL, "critic_search", {"critic": "model"}), ("noisy",)),
+    WRONG: (Method(WRONG, "critic_search", {"critic": "noisy:0.2"}), ("noisy",)),
+    DOT: (Method(DOT, "pi_play", {"privileged": "dot"}), ("early", "noisy")),
+    **{n: (Method(n, "pi_play", {"privileged": n.removeprefix("pi-Play, ")}), ("early",)) for n in TOLD},
 }
+"""Methods and where they learn; the control has no module."""
 
 
 PICTURED = {
@@ -140,30 +143,30 @@ class EntropyRun(grpo.Run):
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def start(place: str, name: str, seed: int, base: str = "") -> grpo.Run:
+def start(place: TextPlace, method: Method, seed: int, base: str = "") -> grpo.Run:
     """A training at its start, from a file of base weights or those of the place."""
-    arm, setting = ARMS[name], PLACES[place]
-    module: Any = importlib.import_module(f"palaestra_baselines.{arm.module or 'grpo'}")
-    matches = setting.groups * grpo.Args.group
+    module = method_module(method.module or "grpo")
     args = module.Args(
         seed=seed,
-        env_id=BASES[setting.base].env_id,
-        base=base or setting.base,
-        groups=setting.groups,
-        learning_rate=setting.learning_rate,
-        total_steps=int(setting.iterations * matches * setting.turns),
+        env_id=place.env_id,
+        base=base or place.base,
+        groups=place.groups,
+        learning_rate=place.learning_rate,
+        total_steps=int(place.iterations * place.groups * grpo.Args.group * place.turns),
         questions=1,
-        **{"reward": "exact_match", **arm.arguments},
+        **method.arguments,
     )
     args.check()
-    return (module.Run if arm.module else EntropyRun)(args)
+    return (module.Run if method.module else EntropyRun)(args)
 
 
 def train(log: Path, place: str, name: str, seed: int, base: str = "") -> None:
     """Trains with one seed and writes the curve when it is complete."""
     torch.set_num_threads(1)
-    run, rows, setting = start(place, name, seed, base), list[dict[str, Any]](), PLACES[place]
-    questions, cpu_s = make_batch(BASES[setting.base].env_id, setting.questions), 0.0
+    rows, setting, method = list[dict[str, Any]](), PLACES[place], ARMS[name][0]
+    paid = {"reward": "exact_match", **method.arguments}
+    run = start(setting, replace(method, arguments=paid), seed, base)
+    questions, cpu_s = make_batch(setting.env_id, setting.questions), 0.0
     for iteration in range(setting.iterations + 1):
         if iteration:
             began_s = process_time()
@@ -188,7 +191,7 @@ def log_of(runs: Path, place: str, name: str, seed: int) -> Path:
 
 def train_missing(args: FigureArgs) -> Curves:
     """Curves of all runs by place and method, then by seed; trains those that are missing, the first seeds first."""
-    jobs = [(p, name, seed) for seed in range(SEEDS) for name, arm in ARMS.items() for p in arm.places]
+    jobs = [(p, name, seed) for seed in range(SEEDS) for name, (_, places) in ARMS.items() for p in places]
     return train_curves(args, "text", jobs, train, log_of)
 
 
@@ -285,19 +288,13 @@ def write_results(folder: Path) -> None:
 def draw_learning(name: str, folder: Path) -> None:
     """Draws sampled exact match over iterations, a panel a base; `name` is one of `PICTURED`."""
     table, (places, _) = folder / f"{name}.csv", PICTURED[name]
-    rows = drawing.read_table(table)
-    panels = list[drawing.Panel]()
-    for place in (place for place in places if any(row["base"] == place for row in rows)):
-        runs = drawing.group_runs([row for row in rows if row["base"] == place], "method")
-        shown = {title: drawing.curve_over_seeds(made, "sampled", "iteration") for title, made in runs.items()}
-        title = f"{title_of(place)}, base {place}"
-        panels.append(drawing.Panel(title, "exact match, sampled", shown, x_label="iterations", is_share=True))
+    rows, shown = drawing.read_table(table), {"x_label": "iterations", "is_share": True}
+    label, panels = "exact match, sampled", list[drawing.Panel]()
+    for place in places:
+        if own := [row for row in rows if row["base"] == place]:
+            title = PLACES[place].title
+            panels.append(drawing.panel_of(title, label, own, "method", "sampled", "iteration", **shown))
     drawing.draw(table, panels)
-
-
-def title_of(place: str) -> str:
-    """The environment of a place, without its version."""
-    return BASES[place].env_id.removeprefix("palaestra/").rpartition("-v")[0]
 
 
 def text_reading(args: FigureArgs) -> None:
@@ -314,7 +311,12 @@ def text_reading(args: FigureArgs) -> None:
     write_rows(
         args.figures / "text_reading.csv",
         [
-            {"environment": title_of(place), "seed": seed, "iteration": row["iteration"], "sampled": row["sampled"]}
+            {
+                "environment": game_title(PLACES[place].env_id),
+                "seed": seed,
+                "iteration": row["iteration"],
+                "sampled": row["sampled"],
+            }
             for place, runs in (("shortcut", beside), ("reading", curves["reading", GRPO]))
             for seed, run in enumerate(runs)
             for row in run
@@ -329,10 +331,11 @@ def text_reading(args: FigureArgs) -> None:
 def draw_reading(folder: Path) -> None:
     """Draws sampled exact match of both environments over iterations."""
     table = folder / "text_reading.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "environment")
-    shown = {f"GRPO, {name}": drawing.curve_over_seeds(made, "sampled", "iteration") for name, made in runs.items()}
-    title = "exact match, sampled"
-    drawing.draw(table, [drawing.Panel("GRPO", title, shown, x_label="iterations", is_share=True)])
+    rows = drawing.read_table(table)
+    shown: Any = {"x_label": "iterations", "is_share": True}
+    shown["titles"] = {row["environment"]: f"GRPO, {row['environment']}" for row in rows}
+    label = "exact match, sampled"
+    drawing.draw(table, [drawing.panel_of("GRPO", label, rows, "environment", "sampled", "iteration", **shown)])
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------
@@ -416,3 +419,12 @@ def claims(curves: Curves) -> list[dict[str, Any]]:
     for place in ("early", "shortcut"):
         rows.append(claim(f"{GRPO} - {CONTROL}, {place}, final", ahead(place, GRPO, CONTROL), above=0.0))
     return rows
+
+
+FIGURES = (
+    Figure("text_bases", text_bases),
+    Figure("text_learning", text_learning),
+    *(Figure(name, None, partial(draw_learning, name)) for name in PICTURED),
+    Figure("text_results", None, claims=write_results),
+    Figure("text_reading", text_reading, draw_reading),
+)

@@ -9,6 +9,7 @@ import numpy as np
 
 from learning import drawing
 from learning.figures import FigureArgs, bootstrap_interval, copy_file
+from learning.study import Figure
 from palaestra_baselines import ppo_tracking
 from palaestra_baselines.common.many_runs import continued, finished, mark_finished
 from palaestra_baselines.common.policy_file import arrays_to_layers, read_policy
@@ -111,3 +112,6 @@ def print_table(tests: Tests) -> None:
             learnt = [own[condition].ratios(pid)[error] for name, own in tests.items() if name != "PID"]
             mean, low, high = bootstrap_interval(np.array(learnt))
             print(f"{error} over the PID's: IQM {mean:.2f}, 95 % interval {low:.2f} to {high:.2f}")
+
+
+FIGURES = (Figure("tracking", tracking, draw_tracking),)

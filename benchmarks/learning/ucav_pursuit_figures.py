@@ -19,23 +19,21 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 import palaestra  # noqa: F401 (registers the ids)
 from learning import drawing, figures
-from learning.figures import FigureArgs
+from learning.figures import FigureArgs, Method
+from learning.study import Entry, Figure, Made, Place, Rows, Study
 from palaestra.games.ucav.dogfight import KILL
-from palaestra_baselines import ucav_pursuit
 from palaestra_baselines.common.run_folder import WEIGHTS
-from palaestra_baselines.ucav_pursuit import TESTS, WEAVE, Args, kill_share
+from palaestra_baselines.ucav_pursuit import METHOD, TESTS, WEAVE, Args, kill_share
 
 ENV_ID = Args().env_id
 TEST_MATCHES = 512
 STICK, MACRO = "stick", "macro"
-ARMS: dict[str, tuple[str, dict[str, Any]]] = {
-    STICK: ("PPO", {}),
-    MACRO: (
-        "PPO, macros",
-        {"options": ("commands=macro",), "gamma": 0.97, "std": 0.22, "cone_deg": (15.0, 3.0)},
+ARMS = {
+    STICK: Method("PPO", METHOD),
+    MACRO: Method(
+        "PPO, macros", METHOD, {"options": ("commands=macro",), "gamma": 0.97, "std": 0.22, "cone_deg": (15.0, 3.0)}
     ),
 }
-"""Title in pictures and arguments of each arm."""
 SECONDS = {STICK: 120.0, MACRO: 300.0}
 """Most processor time of a run."""
 BARS: dict[tuple[str, str], float] = {
@@ -55,45 +53,28 @@ OTHERS: dict[str, tuple[Any, tuple[str, ...]]] = {
 HOUR_STEPS, TENTHS = 150_000, 10
 
 
-def pursuit_figure(args: FigureArgs) -> None:
-    """Kills of the learnt pilots over decisions and in tests; installs the weights of the best by stick."""
-    shared: dict[str, Any] = {"trust_checkpoint": args.trust_checkpoint, "quiet": True}
-    runs = {
-        arm: [
-            Args(seed=seed, directory=args.runs / "ucav_pursuit" / arm, **shared, **given) for seed in range(args.seeds)
-        ]
-        for arm, (_, given) in ARMS.items()
-    }
-    figures.train_in_turn("ucav_pursuit", runs, lambda _: ucav_pursuit.METHOD, args)
-    logs = figures.read_logs(runs)
-    by_arm = {(arm,): group for arm, group in logs.items()}
-    figures.write_rows(args.figures / "ucav_pursuit.csv", figures.curve_rows(by_arm, "arm"))
-    draw_pursuit(args.figures)
+def pursuit_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Panel]:
+    """Kills and cones over decisions."""
+    titles: Any = {"titles": study.titles}
+    cone, target = "half-angle of the cone (deg)", "weaving target, cone of 1 deg"
+    return [
+        drawing.panel_of(target, "share shot down", rows, "arm", "kills", is_share=True, **titles),
+        drawing.panel_of("curriculum, start behind", cone, rows, "arm", "cone_behind_deg", is_log=True, **titles),
+    ]
+
+
+def pursuit_results(study: Study, made: Made) -> Rows:
+    """Kills in tests; installs the weights of the best by stick."""
+    runs = {arm: group for (_, arm), group in made.runs.items()}
     rows = list(result_rows(runs))
     for row in rows:
         if row["player"] in ARMS:
-            row["cpu_s"] = logs[row["player"]][row["seed"]][-1]["cpu_s"]
-    figures.write_rows(args.figures / "ucav_pursuit_results.csv", rows)
+            row["cpu_s"] = made.logs["", row["player"]][row["seed"]][-1]["cpu_s"]
     kills = [
         sum(row["kills"] for row in rows if row["player"] == STICK and row["seed"] == run.seed) for run in runs[STICK]
     ]
-    figures.install(runs[STICK][int(np.argmax(kills))], args.assets, ucav_pursuit.METHOD)
-    print("\n".join(result_lines(rows)))
-
-
-def draw_pursuit(folder: Path) -> None:
-    """Draws kills and cones over decisions."""
-    table = folder / "ucav_pursuit.csv"
-    runs = drawing.group_runs(drawing.read_table(table), "arm")
-    kills, cones = (
-        {ARMS[arm][0]: drawing.curve_over_seeds(made, column) for arm, made in runs.items()}
-        for column in ("kills", "cone_behind_deg")
-    )
-    panels = [
-        drawing.Panel("weaving target, cone of 1 deg", "share shot down", kills, is_share=True),
-        drawing.Panel("curriculum, start behind", "half-angle of the cone (deg)", cones, is_log=True),
-    ]
-    drawing.draw(table, panels)
+    figures.install(runs[STICK][int(np.argmax(kills))], made.args.assets, METHOD)
+    return rows
 
 
 def result_rows(runs: Mapping[str, Sequence[Args]]) -> Iterator[dict[str, Any]]:
@@ -114,7 +95,7 @@ def result_rows(runs: Mapping[str, Sequence[Args]]) -> Iterator[dict[str, Any]]:
             yield {"player": title, "seed": "", "test": name, "kills": kills}
 
 
-def result_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def result_lines(study: Study, rows: Rows, made: Made) -> Iterator[str]:
     """A line of text for each player and test: kills by seed, and whether they are as many as asked for."""
     players: dict[str, None] = dict.fromkeys(row["player"] for row in rows)
     for player in players:
@@ -187,8 +168,23 @@ def train_by_default(seed: int, steps: int = HOUR_STEPS) -> list[dict[str, Any]]
 
 def draw_first_hour(folder: Path) -> None:
     """Draws the kills over decisions."""
-    table = folder / "ucav_first_hour.csv"
-    (runs,) = drawing.group_runs([{**row, "all": ""} for row in drawing.read_table(table)], "all").values()
-    curves = {"PPO (SB3)": drawing.curve_over_seeds(runs, "kills")}
-    title = "UcavPursuit, PPO with default arguments"
-    drawing.draw(table, [drawing.Panel(title, "share shot down while exploring", curves, is_share=True)])
+    table, title = folder / "ucav_first_hour.csv", "UcavPursuit, PPO with default arguments"
+    rows = [{**row, "arm": "PPO (SB3)"} for row in drawing.read_table(table)]
+    panel = drawing.panel_of(title, "share shot down while exploring", rows, "arm", "kills", is_share=True)
+    drawing.draw(table, [panel])
+
+
+FIGURES = (
+    Study(
+        "ucav_pursuit",
+        tuple(Entry("", arm, Args.total_steps) for arm in ARMS),
+        ARMS,
+        {"": Place("", ENV_ID)},
+        columns=("arm",),
+        panels=pursuit_panels,
+        results=pursuit_results,
+        lines=result_lines,
+        folder=lambda study, entry: Path(study.name, entry.method),
+    ),
+    Figure("ucav_first_hour", first_hour, draw_first_hour),
+)

@@ -14,6 +14,9 @@ FIELDS = Path("docs", "results")
 BADGES = {"shown": "🟢", "partly": "🟡", "not shown": "⚪", "refuted": "🔴"}
 """Before a verdict, by its first words."""
 FIGURES = Path("docs", "figures")
+SPEED = Path("docs", "speed.csv")
+"""Measured speeds beside those of peers; the page beside it is written from them."""
+SPEED_HEAD = ("| what | measured | machine | `--measurements` |", "|---|---|---|---|")
 LEARNERS = {"vdn": "VDN", "qmix": "QMIX", "unmas": "UNMAS", "mappo": "MAPPO"}
 """Columns of the table of battles, by the name of the method in the files of results."""
 SEATED = {
@@ -28,6 +31,24 @@ LUCK = 0.02
 """Share of won matches up to which random play counts as winning nothing, and a script as no solution."""
 SMALL_RETURN = 100.0
 """Returns below it are shown with a decimal, see `ordered_table`."""
+
+
+def speed_tables(root: Path) -> dict[str, str]:
+    """A table for each peer of ``docs/speed.csv``, by the heading of its section.
+
+    A row of the file: peer, what is compared, what was measured, the machine, and the words by which
+    ``benchmarks/speed.py --measurements`` makes it again.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    tables = dict[str, list[str]]()
+    with (root / SPEED).open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            words = f" `{row['measurements']}`" if row["measurements"] else ""
+            line = f"| {row['what']} | {row['measured']} | {row['machine']} |{words} |"
+            tables.setdefault(row["peer"], [*SPEED_HEAD]).append(line)
+    return {peer: "\n".join(lines) for peer, lines in tables.items()}
 
 
 def claims_table(root: Path) -> str:

@@ -36,6 +36,7 @@ BASELINES = Path("baselines", "palaestra_baselines")
 GALLERY_WIDTH = 260
 """Width of a picture of the gallery, pixels."""
 README, RESULTS, KEYWORDS = Path("README.md"), Path("docs", "results.md"), Path("docs", "keywords.md")
+SPEED = Path("docs", "speed.md")
 CHOICE, API = Path("docs", "guides", "choose_an_environment.md"), Path("docs", "api")
 """Pages with tables that are written here, beside those of the environments."""
 ID = re.compile(r"palaestra/\w[\w.-]*-v\d+")
@@ -226,6 +227,7 @@ def _files(root: Path) -> dict[Path, str]:
         RESULTS,
         CHOICE,
         KEYWORDS,
+        SPEED,
         *(result_tables.FIELDS / path.name for path in (root / result_tables.FIELDS).glob("*.md")),
     ):
         if (root / page).exists():
@@ -236,6 +238,9 @@ def _files(root: Path) -> dict[Path, str]:
 def _filled(text: str, root: Path) -> str:
     for name, make in _tables(root).items():
         text = _fill(text, name, make)
+    if "<!-- begin: speed: " in text:
+        for peer, table in result_tables.speed_tables(root).items():
+            text = _fill(text, f"speed: {peer}", lambda table=table: table)
     return text
 
 

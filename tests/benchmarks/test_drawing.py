@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ import learn
 from learning import drawing, figures, skirmish_figures
 from learning.drawing import FORMATS, SETTINGS, SIZES, STYLES, Curve, Panel, curve_over_seeds, make_picture
 from learning.figures import FigureArgs
+from learning.study import Entry, Figure, Made, Study
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +54,7 @@ def committed() -> dict[str, Sequence[Panel]]:
         patch.setattr(drawing, "draw", lambda table, panels: found.update({table.stem: panels}))
         patch.setattr(drawing, "write_picture", lambda path, *_: found.setdefault(path.stem, []))  # one of no curves
         for picture in learn.PICTURES.values():
-            picture(FIGURES)
+            picture.draw(FIGURES)
     return found
 
 
@@ -175,19 +177,17 @@ def test_words_have_eight_points_where_they_are_shown():
 
 
 def test_a_picture_is_redrawn_from_its_table_to_the_bytes_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    entries = [skirmish_figures.Entry("3m", method, 100, bar=0.9) for method in ("vdn", "qmix")]
+    entries = tuple(Entry("3m", method, 100, bar=0.9) for method in ("vdn", "qmix"))
     log = [{"steps": 98765.4321 * k, "win_rate": k / 3} for k in range(3)]  # a table holds five digits
-    shown = {"decisions_wanted": 1, "decisions": 1, "cpu_s": 1.0, "won": 0.5, "low": 0.4, "high": 0.6}
-    row = lambda battle, method, run, log: {"battle": battle, "method": method, "seed": run.seed, **shown}  # noqa: E731
-    runs = {entry.key: [SimpleNamespace(seed=seed) for seed in range(3)] for entry in entries}
-    monkeypatch.setitem(skirmish_figures.GROUPS, "solved", tuple(entries))
-    monkeypatch.setattr(figures, "train_entries", lambda *_: runs)
-    monkeypatch.setattr(figures, "read_logs", lambda runs: {key: [log, log, log] for key in runs})
-    monkeypatch.setattr(skirmish_figures, "final_row", row)
+    made_up: Any = {entry.key: [SimpleNamespace(seed=seed) for seed in range(3)] for entry in entries}
+    runs = Made(made_up, {key: [log, log, log] for key in made_up}, FigureArgs(figures=tmp_path))
+    study = replace(skirmish_figures.STUDIES["skirmish_solved"], entries=entries, results=None, lines=lambda *_: ())
+    monkeypatch.setitem(learn.ALL, "skirmish_solved", study)
+    monkeypatch.setattr(Study, "train", lambda *_: runs)
     monkeypatch.setitem(SETTINGS, "savefig.dpi", 40)
-    skirmish_figures.battle_figure("solved", FigureArgs(figures=tmp_path))
+    study.make(runs.args)
     made = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert set(made) == {"skirmish_solved_results.csv", *(f"skirmish_solved.{end}" for end in ("csv", *FORMATS))}
+    assert set(made) == {f"skirmish_solved.{end}" for end in ("csv", *FORMATS)}
     for suffix in FORMATS:
         (tmp_path / f"skirmish_solved.{suffix}").unlink()
     learn.main(["skirmish_solved", "--redraw", "--figures", str(tmp_path)])
@@ -217,6 +217,7 @@ def test_only_figures_with_curves_can_be_redrawn(tmp_path: Path):
 
 def test_all_figures_are_made_where_none_is_named(monkeypatch: pytest.MonkeyPatch):
     made: list[str] = []
-    monkeypatch.setattr(learn, "FIGURES", {name: lambda _, name=name: made.append(name) for name in ("one", "two")})
+    figures = {name: Figure(name, lambda _, name=name: made.append(name)) for name in ("one", "two")}
+    monkeypatch.setattr(learn, "FIGURES", figures)
     learn.main([])
     assert made == ["one", "two"]

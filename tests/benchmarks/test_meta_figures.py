@@ -17,8 +17,10 @@ from dataclasses import replace
 from learning import meta_figures
 from learning.drawing import read_table
 from learning.figures import FigureArgs
-from learning.meta_figures import METHODS, SETTINGS, model_lines, score_lines
+from learning.meta_figures import METHODS, PLACES, STUDIES, model_lines, score_lines
+from learning.study import Made
 from palaestra_baselines import meta_dt
+from palaestra_baselines.common.run_folder import WEIGHTS
 
 SMALL = {"matches_per_task": 2, "world_steps": 2, "batch_size": 4, "width": 8, "episodes": 2, "matches": 2}
 SCORES = {"meta_dt": 70.0, "any_segment": 68.0, "dt": 30.0, "prompt_dt": 75.0, "random_prompt": 45.0, "true_task": 85.0}
@@ -33,6 +35,11 @@ def rows_of(**changes: float) -> list[dict[str, Any]]:
             more = {column: means[column] + seed for column in ("zero_shot", "with_uniform")}
             rows.append({"method": name, "seed": seed, "score": means[name] + seed, "cpu_s": 20.0, **more})
     return rows
+
+
+def lines_of(place: str, rows: list[dict[str, Any]]) -> Any:
+    """What is printed of results."""
+    return score_lines(STUDIES[place], rows, Made({}, {}, FigureArgs()))
 
 
 def missed(lines: list[str]) -> list[str]:
@@ -53,14 +60,14 @@ def missed(lines: list[str]) -> list[str]:
     ],
 )
 def test_what_is_missed_on_meta_point_is_said(changes: dict[str, float], names: list[str]):
-    lines = list(score_lines("point", rows_of(**changes)))
+    lines = list(lines_of("point", rows_of(**changes)))
     assert missed(lines) == names
     assert any("holds" in line for line in lines)
 
 
 def test_on_meta_direction_only_the_lead_over_dt_is_asked_for():
-    assert missed(list(score_lines("direction", rows_of(random_prompt=90.0, zero_shot=90.0)))) == []
-    assert missed(list(score_lines("direction", rows_of(dt=67.0)))) == ["DT"]
+    assert missed(list(lines_of("direction", rows_of(random_prompt=90.0, zero_shot=90.0)))) == []
+    assert missed(list(lines_of("direction", rows_of(dt=67.0)))) == ["DT"]
 
 
 @pytest.mark.parametrize(("error", "verdict"), [(0.40, "holds"), (0.44, "MISSED")])
@@ -74,30 +81,32 @@ def test_the_error_with_a_context_is_asked_to_be_a_quarter(error: float, verdict
     ]
     lines = list(model_lines(rows))
     for line, place in zip(lines, meta_figures.MODEL_PLACES, strict=True):
-        assert line.startswith(SETTINGS[place].title)
+        assert line.startswith(PLACES[place].title)
         assert verdict in line
         assert "from the second decision on 0.080" in line
 
 
 def test_nothing_is_asked_for_where_the_expert_is_learnt():
-    assert missed(list(score_lines("speed", rows_of(dt=90.0, zero_shot=90.0)))) == []
+    assert missed(list(lines_of("speed", rows_of(dt=90.0, zero_shot=90.0)))) == []
 
 
 @pytest.mark.slow
-def test_figures_have_curves_and_results_and_are_made_again_without_training(
-    figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setitem(SETTINGS, "point", replace(SETTINGS["point"], seeds=2, steps=2))
-    monkeypatch.setattr(meta_figures, "EVALUATIONS", 2)
-    for name, method in METHODS.items():
-        monkeypatch.setitem(METHODS, name, replace(method, arguments={**method.arguments, **SMALL}))
-    meta_figures.score_figure("point", figure_args)
-    first = capsys.readouterr().out
+def test_a_figure_has_curves_and_results(figure_args: FigureArgs):
+    study = STUDIES["point"]
+    entries = (replace(entry, steps=2, seeds=2, arguments={**SMALL, "evaluations": 2}) for entry in study.entries)
+    replace(study, entries=tuple(entries)).make(figure_args)
     assert (figure_args.figures / "meta_point.png").read_bytes().startswith(b"\x89PNG")
     assert len(read_table(figure_args.figures / "meta_point_results.csv")) == 2 * len(METHODS)
-    monkeypatch.setattr(meta_dt, "train", lambda *_: pytest.fail("it trained again"))
-    meta_figures.score_figure("point", figure_args)
-    assert capsys.readouterr().out == first
+
+
+def test_the_expert_of_half_cheetahs_is_trained_first(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    asked: list[Any] = []
+    monkeypatch.setattr(meta_figures.figures, "train_all", lambda title, runs, args: asked.extend(runs))
+    study = meta_figures.with_expert(STUDIES["speed"], figure_args)
+    ((method, run, _),) = asked
+    assert (method, run.total_steps) == ("mappo", meta_figures.EXPERT_STEPS["speed"])
+    assert {entry.arguments["expert"] for entry in study.entries} == {str(run.folder / WEIGHTS)}
+    assert meta_figures.with_expert(STUDIES["point"], figure_args) == STUDIES["point"]
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,11 +14,9 @@ pytest.importorskip("matplotlib")
 import learn
 from learning import nvif_figures
 from learning.drawing import read_table
-from learning.figures import Entry, FigureArgs
-from learning.nvif_figures import GROUPS, HOME, LARGER, METHODS, SETTINGS, SHUFFLED
-from palaestra import registry
-from palaestra_baselines import nvif
-from palaestra_baselines.common.agents import keywords
+from learning.figures import FigureArgs
+from learning.nvif_figures import HOME, LARGER, SHUFFLED
+from learning.study import Entry, Study
 
 pytestmark = pytest.mark.slow
 
@@ -27,22 +25,19 @@ SMALL |= {"evaluations": 2, "matches": 4}
 
 
 @pytest.mark.parametrize(("group", "tests"), [("blind", 3), ("battle", 1)])
-def test_a_figure_has_curves_and_results_and_is_made_again_without_training(
-    group: str, tests: int, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_figure_has_curves_and_results(
+    group: str, tests: int, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
-    small = tuple(Entry(group, entry.method, 32, arguments=SMALL) for entry in GROUPS[group])
-    monkeypatch.setitem(GROUPS, group, small)
+    study = learn.ALL[f"nvif_{group}"]
+    assert isinstance(study, Study)
+    small = tuple(Entry(group, entry.method, 32, arguments=SMALL) for entry in study.entries)
     monkeypatch.setattr(nvif_figures, "TEST_MATCHES", 4)
-    nvif_figures.nvif_figure(group, figure_args)
-    first = capsys.readouterr().out
+    replace(study, entries=small).make(figure_args)
     assert (figure_args.figures / f"nvif_{group}.png").read_bytes().startswith(b"\x89PNG")
     found = [row["test"] for row in read_table(figure_args.figures / f"nvif_{group}_results.csv")]
     assert found.count(HOME) == 2 * len(small)
     assert found.count(SHUFFLED) == 2 * (len(small) - 1)
     assert found.count(LARGER) == (2 * len(small) if tests == 3 else 0)
-    monkeypatch.setattr(nvif, "train", lambda *_: pytest.fail("it trained again"))
-    nvif_figures.nvif_figure(group, figure_args)
-    assert capsys.readouterr().out == first
 
 
 def result(method: str, caught: float, test: str = HOME, width: float = 0.2) -> dict[str, Any]:
@@ -66,14 +61,3 @@ def test_the_pace_is_that_to_the_last_score_without_messages():
     logs["easy", "scratch"] = [curve(0.0, 1.0, 5.0)]
     assert "8 pretrained, 15 from scratch  at most .75: holds" in nvif_figures.pace_line(logs)
     assert nvif_figures.steps_to(curve(0.0, 1.0), 2.0) == float("inf")
-
-
-@pytest.mark.parametrize("group", sorted(GROUPS))
-def test_entries_name_known_settings_methods_and_arguments(group: str, tmp_path: Path):
-    for entry in GROUPS[group]:
-        run: Any = nvif_figures.run_of(entry, 1, tmp_path)
-        run.check()
-        assert (run.seed, run.total_steps) == (1, entry.steps)
-        registry.make_game(SETTINGS[group].env_id, **keywords(run.options))
-    assert f"nvif_{group}" in learn.FIGURES
-    assert len({METHODS[entry.method].title for entry in GROUPS[group]}) == len(GROUPS[group])

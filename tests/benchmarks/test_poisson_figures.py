@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,10 @@ pytest.importorskip("safetensors")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
-from learning import drawing, poisson_figures
+from learning import drawing, figures, poisson_figures
 from learning.figures import FigureArgs
-from learning.poisson_figures import (
-    ARMS,
-    ATOMS,
-    CATEGORICAL,
-    MODES,
-    NORMAL,
-    POISSON,
-    Trained,
-    area,
-    gradient_noise,
-    make_runs,
-    with_atoms,
-    with_verdicts,
-)
+from learning.poisson_figures import ARMS, CATEGORICAL, FIGURES, NORMAL, POISSON, area, gradient_noise, with_verdicts
+from learning.study import Study
 from palaestra_baselines.common.run_folder import LOG, write_curve
 
 pytestmark = pytest.mark.slow
@@ -48,16 +37,25 @@ def test_the_area_of_ordered_runs_weights_returns_by_decisions():
     assert area(curve(1.0, 2.0, 6.0), "return") == pytest.approx((100 * 200 + 100 * 400 + 50 * 500) / 250)
 
 
+STUDIES = {figure.name: figure for figure in FIGURES if isinstance(figure, Study)}
+
+
 def test_ordered_runs_of_equal_arguments_share_a_folder_and_of_others_none(tmp_path: Path):
     args = FigureArgs(runs=tmp_path)
-    arms = {name: ARMS[name] for name in ARMS} | MODES
-    arms |= {f"{name} {k}": with_atoms(name, k) for name in (POISSON, CATEGORICAL) for k in ATOMS}
-    runs = {name: make_runs(args, "HalfCheetah", name, given, [3]).runs[0] for name, given in arms.items()}
+    names = ("poisson_tasks", "poisson_atoms", "poisson_modes")
+    runs = {name: STUDIES[name].runs_of(args) for name in names}
+    of_cheetah = [
+        run for group in runs.values() for (place, _), made in group.items() if "Cheetah" in place for run in made[:1]
+    ]
     by_folder: dict[Path, Any] = {}
-    for run in runs.values():
+    for run in of_cheetah:
         assert by_folder.setdefault(run.folder, run.settings) == run.settings
-    assert runs[POISSON].folder == runs[f"{POISSON} 11"].folder
-    assert len(by_folder) == len({str(run.settings) for run in runs.values()}) == 3 + 3 + 2 * 3
+    (one, *_), (other, *_) = (
+        runs["poisson_tasks"]["HalfCheetah", POISSON],
+        runs["poisson_modes"]["HalfCheetah", POISSON],
+    )
+    assert one.folder == other.folder == runs["poisson_atoms"][f"HalfCheetah, {POISSON}", "K = 11"][0].folder
+    assert len(by_folder) == len({str(run.settings) for run in of_cheetah}) == 3 + 3 + 2 * 3
 
 
 def row(arm: str, area: float, low: float, high: float, task: str = "Hopper", cpu_s: float = 10.0) -> dict[str, Any]:
@@ -81,30 +79,25 @@ def test_verdicts_on_ordered_heads_say_what_is_missed(poisson: tuple[float, floa
     assert "MISSED" in with_verdicts([row(NORMAL, 11.0, 10.0, 12.0, cpu_s=700.0)])[0]["verdict"]
 
 
-def test_tables_and_pictures_of_ordered_heads_hold_all_runs(tmp_path: Path):
-    args = FigureArgs(runs=tmp_path / "runs", figures=tmp_path)
-    arms = [make_runs(args, "Hopper", name, ARMS[name], range(2)) for name in ARMS]
-    for k, arm in enumerate(arms):
-        for seed, run in enumerate(arm.runs):
+def test_tables_and_pictures_of_ordered_heads_hold_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    args, study = FigureArgs(runs=tmp_path / "runs", figures=tmp_path), STUDIES["poisson_tasks"]
+    study = replace(study, entries=tuple(replace(e, seeds=2) for e in study.entries if e.place == "Hopper"))
+    monkeypatch.setattr(figures, "train_all", lambda *_: None)
+    monkeypatch.setattr(
+        poisson_figures, "lines_of", lambda task: [{"task": task, "arm": "random play", "last_return": 0.5}]
+    )
+    for k, made in enumerate(study.runs_of(args).values()):
+        for seed, run in enumerate(made):
             run.folder.mkdir(parents=True)
             write_curve(run.folder / LOG, curve(1.0 + k, 2.0 + seed, 3.0))
-    results = [poisson_figures.result(arm) for arm in arms]
-    assert [r["mean_area"] for r in results] == pytest.approx([(1.0 + k + 2.5 + 1.5) / 2.5 for k in range(3)])
-    assert results[0]["last_return"] == 500.0
-    lines = [{"task": "Hopper", "arm": "random play", "last_return": 0.5}]
-    poisson_figures.write_figure(args, "poisson_tasks", arms, [*results, *lines])
-    rows = drawing.read_table(tmp_path / "poisson_tasks.csv")
-    assert len(rows) == 3 * 2 * 4 + 1
+    study.make(args)
+    results = drawing.read_table(tmp_path / "poisson_tasks_results.csv")
+    assert [row["arm"] for row in results] == [*ARMS, "random play"]
+    areas = [float(row["mean_area"]) for row in results[:3]]
+    assert areas == pytest.approx([(1.0 + k + 2.5 + 1.5) / 2.5 for k in range(3)])
+    assert results[0]["last_return"] == "500"
+    assert len(drawing.read_table(tmp_path / "poisson_tasks.csv")) == 3 * 2 * 4 + 1
     assert (tmp_path / "poisson_tasks.svg").exists()
-
-
-def test_arms_of_ordered_runs_are_trained_seed_by_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    args = FigureArgs(runs=tmp_path)
-    asked: list[Any] = []
-    monkeypatch.setattr(poisson_figures, "train_all", lambda title, runs, args: asked.extend(runs))
-    arms = [Trained("t", "a", make_runs(args, "Hopper", "a", ARMS[POISSON], range(n)).runs) for n in (1, 3)]
-    poisson_figures.train(args, "figure", arms)
-    assert [run.seed for _, run, _ in asked] == [0, 0, 1, 2]
 
 
 def test_the_noise_of_a_gradient_is_that_of_its_samples(monkeypatch: pytest.MonkeyPatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,16 @@ pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
 from learning import rlae_figures
+from learning.drawing import read_table
 from learning.figures import FigureArgs
-from learning.rlae_figures import HIDDEN, MEMORY_TABLE, METHODS, ORACLE, RLAE, STATIC, TABLE, Table, learn_table
+from learning.rlae_figures import FIGURES, MEMORY_TABLE, METHODS, MIXTURES, ORACLE, STATIC, TABLE, Table, learn_table
+from learning.study import Made, Study
 from palaestra.evaluation import evaluate
 from palaestra.games.ensemble.llm_ensemble import SKILL
 from palaestra_baselines import rlae
 
 pytestmark = pytest.mark.slow
+RLAE, HIDDEN = FIGURES
 LINES = {STATIC: 0.70, TABLE: 0.72, MEMORY_TABLE: 0.82, ORACLE: 0.90}
 
 
@@ -47,7 +50,7 @@ def test_what_a_table_has_seen_fades_and_is_forgotten_when_a_match_ends():
 
 
 def test_runs_of_a_figure_have_folders_of_their_own_and_the_mixture_that_is_measured(tmp_path: Path):
-    runs = [rlae_figures.run_of(FigureArgs(runs=tmp_path), HIDDEN, method, 0) for method in METHODS]
+    runs = [run for run, *_ in HIDDEN.runs_of(FigureArgs(runs=tmp_path)).values()]
     assert len({run.folder for run in runs}) == len(METHODS)
     assert {run.options for run in runs} == {("spans=12", "domain_stay=0.95", "feature_noise=1.0")}
     assert [(run.agents, run.recurrent) for run in runs] == [
@@ -58,7 +61,7 @@ def test_runs_of_a_figure_have_folders_of_their_own_and_the_mixture_that_is_meas
 
 
 @pytest.mark.parametrize(
-    ("setting", "shares", "verdict"),
+    ("study", "shares", "verdict"),
     [
         (HIDDEN, (0.83, 0.84, 0.85), f"above the {TABLE}: holds  above the {MEMORY_TABLE}: holds"),
         (HIDDEN, (0.79, 0.84, 0.85), f"above the {TABLE}: holds  above the {MEMORY_TABLE}: MISSED"),
@@ -67,17 +70,18 @@ def test_runs_of_a_figure_have_folders_of_their_own_and_the_mixture_that_is_meas
     ],
 )
 def test_methods_are_asked_for_more_than_the_tables_have(
-    setting: Any, shares: tuple[float, ...], verdict: str, tmp_path: Path
+    study: Study, shares: tuple[float, ...], verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    mixtures = {name: 0.0 for name in setting.mixtures}
-    logs = {"PPO": [[{"steps": 8, "cpu_s": 9.0, **dict.fromkeys(mixtures, share)}] for share in shares]}
+    mixtures = dict.fromkeys(MIXTURES[study.name], 0.0)
     lines = {name: dict.fromkeys(mixtures, share) for name, share in LINES.items()}
-    rlae_figures.write_tables(setting, logs, lines, tmp_path)
-    with (tmp_path / f"{setting.name}_results.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    monkeypatch.setattr(rlae_figures, "control_lines", lambda name: lines)
+    logs = [[{"steps": 8, "cpu_s": 9.0, **dict.fromkeys(mixtures, share)}] for share in shares]
+    entries, made = study.entries[:1], Made({}, {("", "PPO"): logs}, FigureArgs(figures=tmp_path))
+    monkeypatch.setattr(Study, "train", lambda *_: made)
+    replace(study, entries=entries).make(made.args)
+    rows = read_table(tmp_path / f"{study.name}_results.csv")
     row = next(row for row in rows if row["method"] == "PPO")
     assert row["verdict"] == verdict
     assert float(row["worst"]) == min(shares)
-    assert [row["method"] for row in rows if row["mixture"] == setting.trained] == [*LINES, "PPO"]
-    rlae_figures.draw_rlae(setting, tmp_path)
-    assert (tmp_path / f"{setting.name}.png").exists()
+    assert [row["method"] for row in rows if row["mixture"] == next(iter(mixtures))] == [*LINES, "PPO"]
+    assert (tmp_path / f"{study.name}.png").exists()

@@ -17,8 +17,9 @@ from baselines.short_runs import OF_MAPPO
 import palaestra_assets
 from learning import robust_figures, skirmish_figures
 from learning.drawing import read_table
-from learning.figures import Entry, FigureArgs
-from learning.robust_figures import Attack, Seat
+from learning.figures import FigureArgs
+from learning.robust_figures import HELD_OUT_STUDY, MATES_STUDY, Attack, Seat
+from learning.study import Entry, Made, Place
 from palaestra import registry
 from palaestra_baselines import mappo
 from palaestra_baselines.common.agents import keywords
@@ -26,13 +27,13 @@ from palaestra_baselines.common.agents import keywords
 pytestmark = pytest.mark.check
 
 TAG, WEIGHTS = "palaestra/TeamTag-2v2-v0", palaestra_assets.path("weights")
-RUN: dict[str, Any] = {"env_id": TAG, "team": "red", "opponent": "random"}
+PLACE = Place("tag", TAG, (), "red", "random")
 SMALL = {name: value for name, value in OF_MAPPO.items() if name not in ("total_steps", "quiet")}
 
 
 @pytest.mark.parametrize("entry", robust_figures.MATES, ids=lambda entry: f"{entry.place} {entry.method}")
 def test_every_seat_is_a_run_and_its_held_out_players_are_none_of_its_mixture(entry: Entry, tmp_path: Path):
-    run: Any = robust_figures.seat_run(entry, 0, tmp_path)
+    run: Any = MATES_STUDY.run_of(entry, 0, tmp_path)
     run.check()
     seat = robust_figures.SEATS[entry.place]
     assert keywords(run.options) == ({"mates": seat.mix} if entry.method == "mix" else {})
@@ -45,9 +46,10 @@ def test_every_seat_is_a_run_and_its_held_out_players_are_none_of_its_mixture(en
 def test_learners_random_choices_and_scripts_sit_beside_all_players_and_nothing_is_trained_twice(
     figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(robust_figures, "SEATS", {"tag": Seat(RUN, "random", ["default"])})
-    entries = tuple(Entry("tag", arm, 320, arguments=SMALL) for arm in robust_figures.ARMS)
-    monkeypatch.setattr(robust_figures, "MATES", entries)
+    monkeypatch.setattr(robust_figures, "SEATS", {"tag": Seat(PLACE, "random", ["default"])})
+    given = {"mix": {"options": ("mates=random",), **SMALL}, "team": SMALL}
+    entries = tuple(Entry("tag", arm, 320, arguments=given[arm]) for arm in robust_figures.ARMS)
+    study = replace(MATES_STUDY, entries=entries, places={"tag": PLACE})
     played: list[Any] = []
 
     def share(id: str, a: str, b: str, **words: Any) -> dict[str, float]:
@@ -56,7 +58,7 @@ def test_learners_random_choices_and_scripts_sit_beside_all_players_and_nothing_
 
     monkeypatch.setattr(robust_figures, "share", share)
     args = replace(figure_args, seeds=1)
-    robust_figures.mates(args)
+    study.make(args)
     rows = read_table(args.figures / "mates_results.csv")
     scripts = ("random", *registry.make_game(TAG)[0].scripts)
     assert [(row["learner"], row["beside"]) for row in rows] == [
@@ -66,7 +68,7 @@ def test_learners_random_choices_and_scripts_sit_beside_all_players_and_nothing_
     assert [beside for _, beside in played[:5]] == ["random", ["default"], "random", ["default"], None]
     assert "mates_random" not in rows[0]
     monkeypatch.setattr(mappo, "train", lambda *_: pytest.fail("it trained again"))
-    robust_figures.mates(args)
+    study.make(args)
     assert read_table(args.figures / "mates_results.csv") == rows
 
 
@@ -89,7 +91,7 @@ def test_an_adversary_plays_with_each_share_and_one_without_a_policy_is_named(
 def test_every_held_out_policy_is_blues_on_a_battle_of_the_package_where_red_sees_the_same(
     entry: Entry, tmp_path: Path
 ):
-    run: Any = robust_figures.blue_run(entry, 0, tmp_path)
+    run: Any = HELD_OUT_STUDY.run_of(entry, 0, tmp_path)
     run.check()
     assert (run.team, run.opponent) == ("blue", "mix")
     (shipped,) = (other for other in skirmish_figures.MIX if other.place == entry.place)
@@ -103,13 +105,10 @@ def test_held_out_policies_are_installed_and_every_script_meets_them(
     figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
     entry = Entry("tag", "mappo", 320, weights="blue", seeds=1, arguments={**SMALL, "network": "flat"})
-    monkeypatch.setattr(robust_figures, "HELD_OUT", (entry,))
-    monkeypatch.setattr(robust_figures, "duel_of", lambda _: {"env_id": TAG, "options": ()})
-    monkeypatch.setitem(
-        robust_figures.BLUE, "mappo", replace(robust_figures.BLUE["mappo"], arguments={**RUN, "team": "blue"})
-    )
+    blue = {"mappo": replace(robust_figures.BLUE["mappo"], arguments={"team": "blue", "opponent": "random"})}
+    study = replace(HELD_OUT_STUDY, entries=(entry,), methods=blue, places={"tag": Place("tag", TAG)})
     monkeypatch.setattr(robust_figures, "share", lambda *_, **__: {"won": 0.5})
-    robust_figures.held_out_policy(figure_args)
+    study.make(figure_args)
     rows = read_table(figure_args.figures / "held_out_policy_results.csv")
     assert [row["red"] for row in rows] == ["random", *registry.make_game(TAG)[0].scripts]
     assert (figure_args.assets / "weights" / "blue.safetensors").exists()
@@ -118,24 +117,16 @@ def test_held_out_policies_are_installed_and_every_script_meets_them(
 def test_the_held_out_policy_is_one_more_opponent_of_what_comes_with_the_package(
     figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
-    entry = skirmish_figures.MIX[1]
-    monkeypatch.setattr(skirmish_figures, "MIX", (entry,))
-    run = skirmish_figures.run_of(entry, 0, figure_args.runs)
-    monkeypatch.setattr("learning.figures.train_entries", lambda *_: {entry.key: [run]})
-    monkeypatch.setattr("learning.figures.read_logs", lambda _: {entry.key: [[{"steps": 1.0, "cpu_s": 1.0}]]})
-    monkeypatch.setattr("learning.figures.install_best", lambda *_: None)
+    study = replace(skirmish_figures.MIXED, entries=(skirmish_figures.MIX[1],))
+    (key, (run, *_)), *_ = study.runs_of(figure_args).items()
+    made = Made({key: [run]}, {key: [[{"steps": 1.0, "cpu_s": 1.0}]]}, figure_args)
     played: list[Any] = []
     monkeypatch.setattr(skirmish_figures, "share_won", lambda *words: played.append(words) or {"won": 0.5})
-    skirmish_figures.skirmish_mix(figure_args)
-    assert "held-out policy" not in {
-        row["opponent"] for row in read_table(figure_args.figures / "skirmish_mix_results.csv")
-    }
+    assert "held-out policy" not in {row["opponent"] for row in skirmish_figures.mix_results(study, made)}
     held_out = figure_args.assets / "weights" / "skirmish_5m_vs_6m_held_out.safetensors"
     held_out.parent.mkdir(parents=True)
     held_out.touch()
-    skirmish_figures.skirmish_mix(figure_args)
-    assert read_table(figure_args.figures / "skirmish_mix_results.csv")[-1]["opponent"] == "held-out policy"
-    assert played[-1][2:] == (
-        str(held_out),
-        {"env_id": "palaestra/SkirmishDuel-v0", "options": ("map=5m_vs_6m", "blue_order=map")},
-    )
+    assert skirmish_figures.mix_results(study, made)[-1]["opponent"] == "held-out policy"
+    path, place = played[-1][2:]
+    assert path == str(held_out)
+    assert (place.env_id, place.options) == ("palaestra/SkirmishDuel-v0", ("map=5m_vs_6m", "blue_order=map"))

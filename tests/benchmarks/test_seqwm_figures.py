@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,20 +18,25 @@ pytest.importorskip("mujoco")
 
 import games.copy_game
 
+import learn
 from learning import drawing, figures, seqwm_figures
 from learning.figures import FigureArgs, write_rows
 from learning.seqwm_figures import (
-    ARMS,
     CENTRALISED,
+    COPY_STUDY,
     DECENTRALISED,
     MAPPO,
+    MODE_STUDY,
     MODES,
     OWN_LATENT,
     PPO,
     SEQWM,
     SETTINGS,
+    TASK_STUDY,
     TASKS,
+    TUNING_STUDY,
 )
+from learning.study import Made, Study
 
 pytestmark = pytest.mark.slow
 
@@ -96,66 +100,42 @@ def test_the_score_of_copy_is_the_mean_reward_of_a_decision():
 # -- runs and tables ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_every_arm_and_setting_is_a_run_that_its_method_takes(task: str, tmp_path: Path):
-    args = FigureArgs(runs=tmp_path)
-    made = [seqwm_figures.run_of(args, task, method, 0) for method in ARMS]
-    if task == seqwm_figures.TUNED_ON:
-        made += [seqwm_figures.tuning_run(args, method, name) for method in SETTINGS for name in SETTINGS[method]]
-        assert {len(settings) for settings in SETTINGS.values()} == {8}
-    for run in made:
-        run.check()
-        assert run.total_steps == seqwm_figures.DECISIONS
-    assert len({run.folder for run in made}) == len(made)
+def test_settings_are_tried_in_folders_of_their_own_and_as_many_of_each_method(tmp_path: Path):
+    runs = TUNING_STUDY.runs_of(FigureArgs(runs=tmp_path))
+    assert {len(settings) for settings in SETTINGS.values()} == {8}
+    assert len({run.folder for (run,) in runs.values()}) == len(runs) == 24
 
 
-def trained(monkeypatch: pytest.MonkeyPatch, make: Any, tmp_path: Path, **more: Any) -> list[tuple[str, Any, Any]]:
-    """What a figure would train."""
-    asked: list[Any] = []
-
-    def train_all(title: str, runs: Any, workers: int) -> None:
-        asked.extend(runs)
-        raise InterruptedError
-
-    monkeypatch.setattr(seqwm_figures, "train_all", train_all)
-    with pytest.raises(InterruptedError):
-        make(FigureArgs(runs=tmp_path, **more))
-    return asked
+def test_runs_of_the_mode_seq_serve_both_figures(tmp_path: Path):
+    args = FigureArgs(runs=tmp_path, seeds=2)
+    tasks, modes = TASK_STUDY.runs_of(args), MODE_STUDY.runs_of(args)
+    assert [run.mode for (run, _) in modes.values()] == list(MODES.values())
+    done = {run.folder: run.settings for group in tasks.values() for run in group}
+    assert [done.get(run.folder) == run.settings for (run, _) in modes.values()] == [True, False, False, False]
 
 
-def test_runs_of_the_mode_seq_serve_both_figures_and_first_seeds_come_first(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
-    tasks = trained(monkeypatch, seqwm_figures.seqwm_tasks, tmp_path, seeds=2)
-    modes = trained(monkeypatch, seqwm_figures.seqwm_modes, tmp_path, seeds=2)
-    assert [run.seed for _, run, _ in tasks] == [0] * 9 + [1] * 9
-    assert [(run.seed, run.mode) for _, run, _ in modes[:4]] == [(0, mode) for mode in MODES.values()]
-    done = {run.folder: run.settings for _, run, _ in tasks}
-    assert [done.get(run.folder) == run.settings for _, run, _ in modes] == [True, False, False, False] * 2
-
-
-def test_copy_has_five_seeds_of_four_arms_whatever_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    asked = trained(monkeypatch, seqwm_figures.seqwm_copy, tmp_path, seeds=2)
-    assert [run.seed for _, run, _ in asked] == [seed for seed in range(5) for _ in range(4)]
-    assert {module for module, _, _ in asked} == {"learning.seqwm_figures"}
-    assert [(run.mode, run.actor_sees) for _, run, _ in asked[:4]] == [
+def test_copy_has_five_seeds_of_four_arms_whatever_is_asked(tmp_path: Path):
+    runs = list(COPY_STUDY.runs_of(FigureArgs(runs=tmp_path, seeds=2)).values())
+    assert [run.seed for run in runs[0]] == list(range(5))
+    assert {method.module for method in COPY_STUDY.methods.values()} == {"learning.seqwm_figures"}
+    assert [(run.mode, run.actor_sees) for run, *_ in runs] == [
         *(("seq", "earlier"), ("centralised", "earlier"), ("decentralised", "earlier"), ("seq", "own"))
     ]
-    asked[0][1].check()
+    runs[0][0].check()
 
 
 def test_a_table_of_settings_names_the_best_of_each_method(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(seqwm_figures, "train_all", lambda *_: None)
+    monkeypatch.setattr(figures, "train_all", lambda *_: None)
     good = seqwm_figures.folder_of("gamma 0.96")
 
     def curve(log: Path) -> list[dict[str, float]]:
         end = 2.0 if good == log.parents[1].name else 1.0
         return [{"steps": s, "return": r, "success": 0.5, "cpu_s": s / 1e3} for s, r in ((0.0, 0.0), (5e4, end))]
 
-    monkeypatch.setattr(seqwm_figures, "read_rows", curve)
-    seqwm_figures.seqwm_tuning(FigureArgs(runs=tmp_path, figures=tmp_path))
+    monkeypatch.setattr(figures, "read_rows", curve)
+    TUNING_STUDY.make(FigureArgs(runs=tmp_path, figures=tmp_path))
     rows = drawing.read_table(tmp_path / "seqwm_tuning.csv")
     assert [(row["method"], row["setting"]) for row in rows] == [
         (m, n) for m, by_name in SETTINGS.items() for n in by_name
@@ -175,27 +155,30 @@ def drawn(monkeypatch: pytest.MonkeyPatch, draw: Any) -> Any:
     return name, panels
 
 
-def arms(tasks: Any, methods: Any) -> list[seqwm_figures.Trained]:
-    runs = [SimpleNamespace(seed=seed) for seed in range(3)]
-    log = [{"steps": s, "return": s / 5e4, "success": 0.5, "cpu_s": s / 1e3, "loss": 1.0} for s in (0.0, 5e4)]
-    made: Any = (runs, [log, log, log])
-    return [seqwm_figures.Trained(task, method, *made) for task in tasks for method in methods]
+LOG = [{"steps": s, "return": s / 5e4, "success": 0.5, "cpu_s": s / 1e3, "loss": 1.0} for s in (0.0, 5e4)]
 
 
-def lines(tasks: Any) -> Mapping[str, Any]:
-    return {
-        t: {"script": {"return": 2.0, "success": 1.0}, "random play": {"return": 0.1, "success": 0.0}} for t in tasks
-    }
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What scripts and random play reach in all tasks."""
+    script, random = {"return": 2.0, "success": 1.0}, {"return": 0.1, "success": 0.0}
+    monkeypatch.setattr(seqwm_figures, "play", lambda task, who, _: random if who == "random" else script)
+
+
+def made(study: Study) -> Made:
+    """Three equal runs of all entries."""
+    runs: Any = {entry.key: [SimpleNamespace(seed=seed) for seed in range(3)] for entry in study.entries}
+    return Made(runs, {key: [LOG, LOG, LOG] for key in runs}, FigureArgs())
 
 
 @pytest.mark.parametrize(("name", "last"), [("seqwm_tasks", 5e4), ("seqwm_tasks_cpu", 50.0)])
 def test_pictures_of_tasks_are_drawn_from_their_table(
-    name: str, last: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, last: float, played: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    rows = seqwm_figures.table_rows(arms(TASKS, (PPO, MAPPO, SEQWM)), lines(TASKS))
+    rows = seqwm_figures.table_rows(TASK_STUDY, made(TASK_STUDY))
     write_rows(tmp_path / f"{name}.csv", rows)
     assert list(rows[0]) == ["task", "method", "mode", "seed", "steps", "return", "success", "cpu_s"]
-    file, panels = drawn(monkeypatch, lambda: seqwm_figures.draw_tasks(name, tmp_path))
+    file, panels = drawn(monkeypatch, lambda: learn.ALL[name].draw(tmp_path))
     assert file == f"{name}.csv"
     assert [panel.title for panel in panels] == list(TASKS)
     for panel in panels:
@@ -204,28 +187,27 @@ def test_pictures_of_tasks_are_drawn_from_their_table(
         assert panel.lines == {"script": 2.0, "random play": 0.1}
 
 
-def test_the_picture_of_modes_is_drawn_from_its_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    where = [seqwm_figures.MODES_ON]
-    write_rows(tmp_path / "seqwm_modes.csv", seqwm_figures.table_rows(arms(where, MODES), lines(where)))
-    _, (panel,) = drawn(monkeypatch, lambda: seqwm_figures.draw_modes(tmp_path))
+def test_the_picture_of_modes_is_drawn_from_its_table(played: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    write_rows(tmp_path / "seqwm_modes.csv", seqwm_figures.table_rows(MODE_STUDY, made(MODE_STUDY)))
+    _, (panel,) = drawn(monkeypatch, lambda: MODE_STUDY.draw(tmp_path))
     assert list(panel.curves) == list(MODES)
     assert panel.curves[SEQWM].middle.tolist() == [0.0, 1.0]
 
 
 def test_results_have_areas_last_evaluations_and_of_seqwm_the_actors_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(seqwm_figures, "actors_alone", lambda _: {"actor_return": 0.25})
-    ppo, own = map(seqwm_figures.result, arms(["HandOver"], (PPO, SEQWM)))
+    monkeypatch.setattr(seqwm_figures, "actors_alone", lambda *_: {"actor_return": 0.25})
+    ppo, _, own = (seqwm_figures.result(entry, made(TASK_STUDY)) for entry in TASK_STUDY.entries[:3])
     assert (ppo["area"], ppo["return"], ppo["success"], ppo["cpu_s"]) == (0.5, 1.0, 0.5, 50.0)
     assert "actor_return" not in ppo
     assert own["actor_return"] == 0.25
 
 
 def test_the_figure_of_copy_has_a_table_results_and_a_picture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(seqwm_figures, "train_all", lambda *_: None)
+    monkeypatch.setattr(figures, "train_all", lambda *_: None)
     monkeypatch.setattr(seqwm_figures, "actor_score", lambda _: 0.4)
     log = [{"steps": s, "score": 0.5 + s / 5e4, "cpu_s": s / 1e3} for s in (0.0, 2e4)]
-    monkeypatch.setattr(seqwm_figures, "read_rows", lambda _: log)
-    make = lambda: seqwm_figures.seqwm_copy(FigureArgs(runs=tmp_path, figures=tmp_path))  # noqa: E731
+    monkeypatch.setattr(figures, "read_rows", lambda _: log)
+    make = lambda: COPY_STUDY.make(FigureArgs(runs=tmp_path, figures=tmp_path))  # noqa: E731
     _, (panel,) = drawn(monkeypatch, make)
     assert list(panel.curves) == list(seqwm_figures.COPY_ARMS)
     assert panel.lines == {

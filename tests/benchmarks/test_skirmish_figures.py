@@ -16,8 +16,9 @@ import learn
 import palaestra
 from learning import skirmish_figures
 from learning.drawing import read_table
-from learning.figures import FigureArgs, train_entries
-from learning.skirmish_figures import BATTLES, GROUPS, METHODS, Entry
+from learning.figures import FigureArgs
+from learning.skirmish_figures import GROUPS, MIXED, PLACES, STUDIES
+from learning.study import Entry, Made, Place
 from palaestra import registry
 from palaestra_baselines import vdn
 from palaestra_baselines.common.agents import Roster, keywords
@@ -27,15 +28,16 @@ pytestmark = pytest.mark.check
 BATTLE = "test/Skirmish-3m-v0"
 palaestra.register(BATTLE, "palaestra.games.skirmish.games:battle", family="test", map="3m")
 SMALL = {"evaluations": 2, "lanes": 16, "warmup_steps": 100, "batch_size": 16, "replay_size": 400, "matches": 8}
-ENTRIES = (Entry("3m", "vdn", 320, bar=0.9, weights="learnt", arguments=SMALL),)
-ALL_ENTRIES = [entry for group in GROUPS for entry in GROUPS[group]]
+ENTRY = Entry("3m", "vdn", 320, bar=0.9, weights="learnt", arguments=SMALL)
+SOLVED = STUDIES["skirmish_solved"]
+NONE = Made({}, {}, FigureArgs())
 
 
 @pytest.fixture
 def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs:
-    """Two seeds of one entry on a battle of three against three, and eight matches in the end."""
-    monkeypatch.setitem(BATTLES, "3m", {"env_id": BATTLE})
-    monkeypatch.setitem(GROUPS, "solved", ENTRIES)
+    """Two seeds on a battle of three against three, and eight matches in the end."""
+    monkeypatch.setitem(PLACES, "3m", Place("Skirmish 3m", BATTLE))
+    monkeypatch.setitem(STUDIES, "skirmish_solved", replace(SOLVED, entries=(ENTRY,)))
     monkeypatch.setattr(skirmish_figures, "TEST_MATCHES", 8)
     return figure_args
 
@@ -43,7 +45,7 @@ def args(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch) -> FigureArgs
 def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_training(
     args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    skirmish_figures.battle_figure("solved", args)
+    STUDIES["skirmish_solved"].make(args)
     first = capsys.readouterr().out
     head, *lines = first.splitlines()
     assert head.split()[:3] == ["battle", "method", "seed"]
@@ -57,16 +59,13 @@ def test_a_figure_has_curves_a_table_and_weights_and_is_made_again_without_train
     ]
     assert (args.assets / "weights" / "learnt.safetensors").exists()
     monkeypatch.setattr(vdn, "train", lambda *_: pytest.fail("it trained again"))
-    skirmish_figures.battle_figure("solved", args)
+    STUDIES["skirmish_solved"].make(args)
     assert capsys.readouterr().out == first
 
 
 def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(
-        BATTLES, "elsewhere", {"env_id": "palaestra/SkirmishUnshaped-Maps-v0", "options": ("maps=['3m']",)}
-    )
-    monkeypatch.setitem(GROUPS, "solved", (replace(ENTRIES[0], unseen="elsewhere"),))
-    skirmish_figures.battle_figure("solved", replace(args, seeds=1))
+    monkeypatch.setitem(PLACES, "elsewhere", Place("", "palaestra/SkirmishUnshaped-Maps-v0", ("maps=['3m']",)))
+    replace(SOLVED, entries=(replace(ENTRY, unseen="elsewhere"),)).make(replace(args, seeds=1))
     learnt, unseen = read_table(args.figures / "skirmish_solved_results.csv")
     assert (learnt["battle"], learnt["learnt_on"]) == ("3m", "")
     assert (unseen["battle"], unseen["learnt_on"]) == ("elsewhere", "3m")
@@ -75,7 +74,7 @@ def test_a_policy_plays_a_battle_on_which_it_did_not_learn(args: FigureArgs, mon
 def test_scripts_and_random_orders_play_every_battle_without_learning(
     args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(skirmish_figures, "BATTLES", {"3m": BATTLES["3m"]})
+    monkeypatch.setattr(skirmish_figures, "PLACES", {"3m": PLACES["3m"]})
     skirmish_figures.skirmish_scripts(args)
     rows = read_table(args.figures / "skirmish_scripts.csv")
     assert [row["script"] for row in rows] == ["random", *registry.make_game(BATTLE)[0].scripts]
@@ -84,22 +83,12 @@ def test_scripts_and_random_orders_play_every_battle_without_learning(
 
 
 def test_what_comes_with_the_package_is_played_against_every_script(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
-    entry = replace(ENTRIES[0], weights="own", arguments={"opponent": "mix"})
-    monkeypatch.setattr(skirmish_figures, "MIX", (entry,))
-    skirmish_figures.skirmish_mix(replace(args, seeds=1))
+    entry = replace(ENTRY, weights="own", arguments={"opponent": "mix"})
+    replace(MIXED, entries=(entry,)).make(replace(args, seeds=1))
     rows = read_table(args.figures / "skirmish_mix_results.csv")
     assert [row["opponent"] for row in rows] == ["mix", *registry.make_game(BATTLE)[0].scripts, "random"]
     assert all(0.0 <= float(row["won"]) <= 1.0 for row in rows)
     assert (args.assets / "weights" / "own.safetensors").exists()
-
-
-def test_an_entry_may_ask_for_fewer_seeds(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
-    entries = (replace(ENTRIES[0], seeds=1), replace(ENTRIES[0], place="again", seeds=3))
-    monkeypatch.setitem(BATTLES, "again", BATTLES["3m"])
-    trained: list[Any] = []
-    monkeypatch.setattr("learning.figures.train_all", lambda _, runs, __: trained.extend(run for _, run, _ in runs))
-    train_entries("skirmish_solved", entries, skirmish_figures.METHODS, skirmish_figures.run_of, args)
-    assert [(run.directory.parent.name, run.seed) for run in trained] == [("3m", 0), ("again", 0), ("again", 1)]
 
 
 def test_the_final_share_counts_wins_of_red_and_no_draws(args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
@@ -108,7 +97,7 @@ def test_the_final_share_counts_wins_of_red_and_no_draws(args: FigureArgs, monke
 
     asked: list[Any] = []
     monkeypatch.setattr(skirmish_figures, "evaluate", lambda *words, **options: asked.append((words, options)) or Table)
-    run = skirmish_figures.run_of(ENTRIES[0], 1, args.runs)
+    run = SOLVED.run_of(ENTRY, 1, args.runs)
     row = skirmish_figures.final_row("3m", "vdn", run, [{"steps": 320.0, "cpu_s": 2.5}])
     assert (row["seed"], row["decisions"], row["cpu_s"]) == (1, 320, 2.5)
     assert (row["won"], row["low"], row["high"]) == (0.375, 0.1, 0.7)
@@ -117,27 +106,17 @@ def test_the_final_share_counts_wins_of_red_and_no_draws(args: FigureArgs, monke
     assert (options["matches"], options["swap"]) == (8, False)
 
 
-def result(method: str, won: float, cpu_s: float) -> dict[str, Any]:
-    return {"battle": "3m", "method": method, "won": won, "cpu_s": cpu_s}
-
-
-def test_medians_are_held_against_what_the_entries_ask(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(METHODS, "other", replace(METHODS["vdn"], title="OTHER"))
-    entries = [
-        Entry("3m", "vdn", 1, bar=0.7, minutes=2.0, ahead={"other": 0.1}),
-        Entry("3m", "other", 1, bar=0.71, minutes=1.9),
+def test_medians_stand_beside_what_the_entries_ask():
+    entry = Entry("3m", "vdn", 1, bar=0.7, minutes=2.0, ahead={"qmix": 0.1})
+    shown = {"battle": "3m", "seed": 0, "decisions": 1, "low": 0.0, "high": 1.0}
+    rows = [
+        {**shown, "method": method, "won": share - lead, "cpu_s": cpu_s}
+        for method, lead in (("vdn", 0.0), ("qmix", 0.2))
+        for share, cpu_s in ((0.3, 120.0), (0.7, 60.0), (0.9, 600.0))
     ]
-    shares, seconds = (0.1, 0.7, 0.9), (120.0, 60.0, 600.0)
-    rows = [result("vdn", *pair) for pair in zip(shares, seconds, strict=True)]
-    rows += [
-        result("other", share - 0.2 if share == 0.7 else share, s) for share, s in zip(shares, seconds, strict=True)
-    ]
-    _, ours, theirs = skirmish_figures.median_lines(entries, rows)
-    assert "won 0.700  2.0 min" in ours
-    assert "at least 0.70: holds  at most 2 min: holds  0.10 over OTHER (+0.20): holds" in ours
-    assert "at least 0.71: MISSED  at most 1.9 min: MISSED" in theirs
-    strict = replace(entries[0], ahead={"other": 0.21})
-    assert "0.21 over OTHER (+0.20): MISSED" in skirmish_figures.median_lines([strict], rows)[1]
+    *_, line = skirmish_figures.result_lines(replace(SOLVED, entries=(entry,)), rows, NONE)
+    assert "won 0.700  2.0 min" in line
+    assert "at least 0.70: holds  at most 2 min: holds  +0.10 over QMIX (+0.20): holds" in line
 
 
 def test_the_speed_is_that_of_whole_runs_of_the_figure_of_solved_maps(
@@ -151,31 +130,15 @@ def test_the_speed_is_that_of_whole_runs_of_the_figure_of_solved_maps(
     assert rate == pytest.approx(decisions / seconds, rel=1e-3)
     assert float(row["over_pymarl"]) == pytest.approx(rate * 7.5 * 3600 / 2e6, rel=1e-3)
     monkeypatch.setattr(vdn, "train", lambda *_: pytest.fail("it trained again"))
-    skirmish_figures.battle_figure("solved", args)
+    STUDIES["skirmish_solved"].make(args)
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_a_group_has_one_entry_of_a_method_on_a_battle_and_compares_methods_that_it_has(group: str):
-    pairs = [(entry.place, entry.method) for entry in GROUPS[group]]
-    assert len(set(pairs)) == len(pairs)
-    for entry in GROUPS[group]:
-        assert all((entry.place, other) in pairs for other in entry.ahead)
-
-
-@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.place} {entry.method}")
-def test_every_entry_is_a_run_that_its_method_takes(entry: Entry, tmp_path: Path):
-    run = skirmish_figures.run_of(entry, 0, tmp_path)
-    run.check()
-    assert run.total_steps == entry.steps
-    for battle in filter(None, (entry.place, entry.unseen)):
-        assert registry.ROWS[BATTLES[battle]["env_id"]].family == "skirmish"
-
-
-@pytest.mark.parametrize("entry", ALL_ENTRIES, ids=lambda entry: f"{entry.place} {entry.method}")
+@pytest.mark.parametrize(
+    "entry", [entry for group in GROUPS.values() for entry in group], ids=lambda e: " ".join(e.key)
+)
 def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Path):
-    run = skirmish_figures.run_of(entry, 0, tmp_path)
-    battle = BATTLES[entry.place]
-    game, _ = registry.make_game(battle["env_id"], **keywords(battle.get("options", ())))
+    run = SOLVED.run_of(entry, 0, tmp_path)
+    game, _ = registry.make_game(run.env_id, **keywords(run.options))
     team = Roster(game, ["red"])
     numbers = sum(
         team.sizes[name] * len(group.agents) for name, group in zip(team.sizes, team.groups.values(), strict=True)
@@ -184,7 +147,7 @@ def test_observations_in_a_replay_fit_into_a_gigabyte(entry: Entry, tmp_path: Pa
 
 
 def test_a_figure_is_named_alone_or_by_the_first_part_of_its_name():
-    battles = [f"skirmish_{name}" for name in (*GROUPS, "methods", "mix", "scripts", "speed", "duel")]
+    battles = [f"skirmish_{name}" for name in (*GROUPS, "mix", "scripts", "speed", "duel", "methods")]
     assert learn.chosen(["skirmish"]) == battles
     assert learn.chosen(["skirmish_speed", "skirmish"]) == [
         "skirmish_speed",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,56 +12,45 @@ pytest.importorskip("torch")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
-import learn
 from learning import sparse_figures
 from learning.drawing import read_table
-from learning.figures import Entry, FigureArgs
-from learning.sparse_figures import GROUPS, METHODS, SETTINGS, TUNING
-from palaestra import registry
-from palaestra_baselines import cpeg
-from palaestra_baselines.common.agents import keywords
+from learning.figures import FigureArgs
+from learning.sparse_figures import METHODS, STUDIES, TUNING
+from learning.study import Made, Study
 
 SMALL = {"lanes": 8, "evaluations": 2, "matches": 8}
 OFF_POLICY = {**SMALL, "warmup_steps": 64, "batch_size": 8, "value_steps": 2, "decisions_per_update": 64}
 
 
-def small(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-    """The entries with runs that take no time."""
+def small(group: str, **more: Any) -> Study:
+    """The study with runs that take no time."""
     on_policy = {**SMALL, "rollout": 4, "minibatches": 1}
     made = {name: on_policy if method.module == "mappo" else OFF_POLICY for name, method in METHODS.items()}
-    return tuple(replace(entry, steps=256, arguments=made[entry.method]) for entry in entries)
+    entries = (replace(e, steps=256, arguments=made[e.method], **more) for e in STUDIES[group].entries)
+    return replace(STUDIES[group], entries=tuple(entries))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", ["spread2", "tasks"])
-def test_a_figure_has_curves_and_results_and_is_made_again_without_training(
-    group: str, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setitem(GROUPS, group, small(GROUPS[group]))
+def test_a_figure_has_curves_and_results(group: str, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sparse_figures, "DRAWS", 16)
-    sparse_figures.curve_figure(group, figure_args)
-    first = capsys.readouterr().out
+    small(group).make(figure_args)
     assert (figure_args.figures / f"sparse_{group}.png").read_bytes().startswith(b"\x89PNG")
     rows = read_table(figure_args.figures / f"sparse_{group}_results.csv")
-    assert len(rows) == 2 * len(GROUPS[group])
+    assert len(rows) == 2 * len(STUDIES[group].entries)
     agreeing = {row["method"] for row in rows if row["agree"]}
     assert agreeing == ({"cpeg", "no_guidance"} if group == "spread2" else {"cpeg"})
     assert not [row for row in rows if row["setting"] == "speaker" and row["agree"]]
-    monkeypatch.setattr(cpeg, "train", lambda *_: pytest.fail("it trained again"))
-    sparse_figures.curve_figure(group, figure_args)
-    assert capsys.readouterr().out == first
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", ["pairs", "trap"])
 def test_games_of_one_decision_are_told_by_draws_of_the_last_policy(
-    group: str, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    group: str, figure_args: FigureArgs, capsys: pytest.CaptureFixture[str]
 ):
-    entries = tuple(replace(entry, seeds=2) for entry in small(GROUPS[group]))
-    monkeypatch.setitem(GROUPS, group, entries)
-    sparse_figures.once_figure(group, figure_args)
+    small(group, seeds=2).make(figure_args)
     assert ("miscoordinated" if group == "pairs" else "intervals apart") in capsys.readouterr().out
-    assert len(read_table(figure_args.figures / f"sparse_{group}_results.csv")) == 2 * len(entries)
+    assert len(read_table(figure_args.figures / f"sparse_{group}_results.csv")) == 2 * len(STUDIES[group].entries)
 
 
 def test_draws_are_told_by_the_peak_they_are_at_and_by_their_reward():
@@ -105,22 +93,10 @@ def test_what_is_asked_of_spread_is_told_with_the_results():
     rows = [row("cpeg", x, agree=0.8, agree_shuffled=0.01) for x in (0.97, 0.98, 0.99)]
     rows += [row("masac", x) for x in (0.90, 0.91, 0.92)] + [row("masac_bonus", x) for x in (0.96, 0.98, 0.99)]
     rows += [row("mappo", 0.4, 200.0)]
-    told = "\n".join(sparse_figures.curve_lines(rows))
+    told = "\n".join(sparse_figures.curve_lines(STUDIES["spread2"], rows, Made({}, {}, FigureArgs())))
     assert "codes agree 80 % (shuffled 1 %), 100 s  at most 3 min: holds  at least 75 %: holds" in told
     assert "CPEG  above MASAC: holds  above MASAC with bonus: MISSED  above MAPPO: holds" in told
     assert "200 s  at most 3 min: MISSED" in told
-
-
-@pytest.mark.parametrize("group", sorted(GROUPS))
-def test_entries_name_known_settings_methods_and_arguments(group: str, tmp_path: Path):
-    for entry in GROUPS[group]:
-        run: Any = sparse_figures.run_of(entry, 1, tmp_path)
-        run.check()
-        assert (run.seed, run.total_steps) == (1, entry.steps)
-        game, _ = registry.make_game(SETTINGS[entry.place].env_id, **keywords(run.options))
-        assert run.team in game.teams
-    assert f"sparse_{group}" in learn.FIGURES
-    assert len({entry.key for entry in GROUPS[group]}) == len(GROUPS[group])
 
 
 def test_each_method_is_tuned_by_the_same_number_of_trials():

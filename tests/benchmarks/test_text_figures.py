@@ -39,7 +39,7 @@ def made_up(place: str, name: str, seed: int) -> list[dict[str, float]]:
 def claimed() -> dict[str, dict[str, Any]]:
     """The claims of made-up curves by their words."""
     curves = {
-        (p, name): [made_up(p, name, seed) for seed in range(8)] for name, arm in ARMS.items() for p in arm.places
+        (p, name): [made_up(p, name, seed) for seed in range(8)] for name, (_, where) in ARMS.items() for p in where
     }
     return {row["claim"]: row for row in text_figures.claims(curves)}
 
@@ -97,8 +97,8 @@ def test_tables_and_pictures_are_made_from_finished_runs(
     monkeypatch.setattr(drawing, "draw", lambda table, panels: drawn.update({table.stem: panels}))
     args = FigureArgs(runs=tmp_path / "runs", figures=tmp_path / "figures", workers=1)
     args.figures.mkdir()
-    for name, arm in ARMS.items():
-        for place in arm.places:
+    for name, (_, places) in ARMS.items():
+        for place in places:
             for seed in range(8):
                 log = text_figures.log_of(args.runs, place, name, seed)
                 log.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,18 +13,18 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("tyro")
 pytest.importorskip("matplotlib")
 
-import learn
 from learning import ucav_pursuit_figures
 from learning.drawing import read_table
 from learning.figures import FigureArgs
+from learning.study import Made
 from learning.ucav_pursuit_figures import ARMS, BARS, MACRO, OTHERS, STICK, TENTHS
-from palaestra_baselines import ucav_pursuit
-from palaestra_baselines.ucav_pursuit import TESTS, Args
+from palaestra_baselines.ucav_pursuit import TESTS
 
 pytestmark = pytest.mark.slow
 
+STUDY = ucav_pursuit_figures.FIGURES[0]
+
 SMALL: dict[str, Any] = {
-    "total_steps": 256,
     "lanes": 8,
     "rollout": 16,
     "minibatches": 1,
@@ -32,28 +33,21 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_the_pilots_are_trained_once_tested_and_installed(
-    figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    for arm, (title, given) in ARMS.items():
-        monkeypatch.setitem(ARMS, arm, (title, {**given, **SMALL}))
+def test_the_pilots_are_tested_and_installed(figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch):
+    entries = tuple(replace(entry, steps=256, arguments=SMALL) for entry in STUDY.entries)
     monkeypatch.setattr(ucav_pursuit_figures, "TEST_MATCHES", 2)
-    ucav_pursuit_figures.pursuit_figure(figure_args)
-    first = capsys.readouterr().out
+    replace(STUDY, entries=entries).make(figure_args)
     assert (figure_args.figures / "ucav_pursuit.png").read_bytes().startswith(b"\x89PNG")
     rows = read_table(figure_args.figures / "ucav_pursuit_results.csv")
     assert len(rows) == len(TESTS) * (2 * len(ARMS) + len(OTHERS))
     assert (figure_args.assets / "weights" / "ucav_pursuit.safetensors").is_file()
-    monkeypatch.setattr(ucav_pursuit, "train", lambda *_: pytest.fail("it trained again"))
-    ucav_pursuit_figures.pursuit_figure(figure_args)
-    assert capsys.readouterr().out == first
 
 
 def test_a_bar_holds_where_each_seed_holds_it():
     name = next(iter(TESTS))
     rows = [{"player": STICK, "seed": k, "test": name, "kills": x, "cpu_s": 130.0} for k, x in enumerate((1.0, 0.9))]
     rows += [{"player": MACRO, "seed": 0, "test": name, "kills": 0.7, "cpu_s": 130.0}]
-    told = "\n".join(ucav_pursuit_figures.result_lines(rows))
+    told = "\n".join(ucav_pursuit_figures.result_lines(STUDY, rows, Made({}, {}, FigureArgs())))
     assert "1.000  0.900  at least 0.95: MISSED" in told
     assert "0.700  at least 0.6: holds" in told
     assert "up to 130 s  at most 120 s: MISSED" in told
@@ -75,6 +69,3 @@ def test_the_first_hour_has_a_row_for_each_tenth_of_each_seed(
 def test_bars_name_players_and_tests_that_there_are():
     assert {player for player, _ in BARS} <= {*ARMS, *OTHERS}
     assert {test for _, test in BARS} <= set(TESTS)
-    for _, given in ARMS.values():
-        Args(**given).check()
-    assert {"ucav_pursuit", "ucav_first_hour"} <= set(learn.FIGURES) & set(learn.PICTURES)

@@ -435,6 +435,24 @@ def test_the_table_of_pursuit_has_medians_of_the_seeds_below_the_scripts_of_the_
     ]
 
 
+def test_a_measured_speed_stands_in_the_section_of_its_peer_with_the_words_that_measure_it(tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    rows = ("JSBSim,a frame,27 x,E,ucav-frame ucav", "MuJoCo,a step,0.98,E,robots", "JSBSim,a page,9 ms,E,")
+    head = "peer,what,measured,machine,measurements"
+    (tmp_path / "docs" / "speed.csv").write_text("\n".join((head, *rows)))
+    speeds = tables.speed_tables(tmp_path)
+    assert list(speeds) == ["JSBSim", "MuJoCo"]
+    assert speeds["JSBSim"].splitlines()[2:] == [
+        "| a frame | 27 x | E | `ucav-frame ucav` |",
+        "| a page | 9 ms | E | |",
+    ]
+    page = tmp_path / "docs" / "speed.md"
+    page.write_text("# Speed\n<!-- begin: speed: MuJoCo -->\nold\n<!-- end: speed: MuJoCo -->\nend\n")
+    filled = docs._filled(page.read_text(), tmp_path)
+    assert "old" not in filled
+    assert "| a step | 0.98 | E | `robots` |\n<!-- end: speed: MuJoCo -->\nend\n" in filled
+
+
 def test_the_table_of_the_duel_has_a_row_for_each_round(tmp_path: Path):
     assert tables.duel_table(tmp_path) == "No results yet."
     rows = (

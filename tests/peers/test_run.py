@@ -1,13 +1,10 @@
-"""The runner of `make test-peers`, without installing anything: what is run again, what a failure does, the table."""
+"""The commands of `make test-peers`, without installing anything: what is a limit, the table, the exit status."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
 import re
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,24 +37,6 @@ LIBRARIES = {
 }
 
 
-class Execute:
-    """Notes what is run and answers with rows."""
-
-    def __init__(self, **rows: Any) -> None:
-        self.rows, self.ran = rows, []
-
-    def __call__(self, library: Any, digest: str) -> Any:
-        self.ran.append(library.name)
-        found = self.rows.get(library.name, [row()])
-        if isinstance(found, Exception):
-            raise found
-        return runner.Result(library.name, digest, trials=found)
-
-
-def run(execute: Execute, folder: Path, only: tuple[str, ...] = ("one", "two"), **keywords: Any) -> list[Any]:
-    return runner.run_all(LIBRARIES, only, execute, folder, **keywords)
-
-
 def test_the_list_names_scripts_and_tests_that_exist_and_pins_what_it_installs():
     libraries = runner.load_libraries()
     assert len(libraries) >= 12
@@ -67,79 +46,6 @@ def test_the_list_names_scripts_and_tests_that_exist_and_pins_what_it_installs()
         assert all("==" in r or "<" in r for r in library.requirements), library.name
         assert all(len(r.rpartition("@")[2]) == 40 for r in library.alone), library.name
         assert len(library.source.get("commit", "0" * 40)) == 40
-
-
-def test_an_unknown_key_is_refused_by_name(tmp_path):
-    path = tmp_path / "libraries.toml"
-    path.write_text('[one]\ntitle = "One"\nscript = "one.py"\nrequirements = []\nminute = 3\n')
-    with pytest.raises(ValueError, match=r"\[one\].*minute"):
-        runner.load_libraries(path)
-
-
-def test_libraries_with_one_venv_are_installed_together_under_the_same_constraints(tmp_path):
-    path = tmp_path / "libraries.toml"
-    entry = '[{0}]\ntitle = "T"\nscript = "s.py"\nrequirements = ["{0}==1"]\nvenv = "v"\nconstraints = {1}\n'
-    path.write_text(entry.format("one", "true") + entry.format("two", "true"))
-    libraries = runner.load_libraries(path)
-    assert runner.venv_requirements(libraries["one"], libraries) == ["one==1", "two==1"]
-    path.write_text(entry.format("one", "true") + entry.format("two", "false"))
-    with pytest.raises(ValueError, match=r"\[one\] and \[two\] differ"):
-        runner.load_libraries(path)
-
-
-def test_what_is_done_is_skipped_until_its_digest_changes_or_again_is_asked_for(tmp_path, monkeypatch):
-    first, second, third, fourth = Execute(), Execute(), Execute(), Execute()
-    results = run(first, tmp_path)
-    assert first.ran == ["one", "two"]
-    assert run(second, tmp_path) == results
-    assert second.ran == []
-    run(third, tmp_path, again=True)
-    assert third.ran == ["one", "two"]
-    monkeypatch.setitem(LIBRARIES, "two", runner.replace(LIBRARIES["two"], requirements=("two==2.0",)))
-    run(fourth, tmp_path)
-    assert fourth.ran == ["two"]
-
-
-def test_the_digest_changes_with_the_script_and_the_sources(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(runner, "HERE", tmp_path)
-    monkeypatch.setattr(runner, "SHARED_SCRIPT", tmp_path / "shared.py")
-    for path in ("libraries/trials.py", "shared.py", "envs/palaestra/core/a.py", "constraints.txt"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("1")
-    digests = [runner.digest_of(LIBRARIES["one"], LIBRARIES)]
-    for path in ("libraries/trials.py", "shared.py", "envs/palaestra/core/a.py", "constraints.txt"):
-        (tmp_path / path).write_text("2")
-        digests.append(runner.digest_of(LIBRARIES["one"], LIBRARIES))
-    assert len(set(digests)) == 5
-
-
-def test_only_the_chosen_are_run(tmp_path):
-    execute = Execute()
-    run(execute, tmp_path, ("two",))
-    assert execute.ran == ["two"]
-    assert runner.load_result("one", tmp_path) is None
-
-
-def test_a_script_that_was_interrupted_goes_on_after_its_last_trial(tmp_path, monkeypatch):
-    out, tried = tmp_path / "results", []
-    rows = [row(what="one"), row(what="two", outcome="breaks")]
-    out.write_text(json.dumps({"versions": {}, "trials": rows}))
-    made = [trials.Trial("box", name, lambda name=name: tried.append(name), None) for name in ("one", "two", "three")]
-    monkeypatch.setattr(trials, "TRIALS", made)
-    monkeypatch.setattr(sys, "argv", ["script", "--out", str(out)])
-    trials.main("numpy")
-    assert tried == ["two", "three"]
-    assert [row["what"] for row in json.loads(out.read_text())["trials"]] == ["one", "two", "three"]
-
-
-def test_what_was_tried_so_far_is_forgotten_when_again_is_asked_for(tmp_path):
-    path = runner.unfinished("one", runner.digest_of(LIBRARIES["one"], LIBRARIES), tmp_path)
-    path.write_text("{}")
-    run(Execute(), tmp_path, ("one",))
-    assert path.exists()
-    run(Execute(), tmp_path, ("one",), again=True)
-    assert not path.exists()
 
 
 def check_that_refuses(*refused: str) -> Any:
@@ -171,25 +77,6 @@ def test_an_assertion_without_a_message_is_quoted_and_a_library_s_line_is_named(
 
     said = trials.attempt(trials.Trial("box", "PPO", refuse, "AssertionError"))
     assert said == ("limit", "AssertionError:  (lib/a.py, line 1)")
-
-
-def test_a_failure_is_kept_does_not_stop_the_others_and_is_tried_again(tmp_path, capsys):
-    execute = Execute(one=runner.PeerError("pip install failed"))
-    one, two = run(execute, tmp_path)
-    assert (one.error, one.fails, two.fails) == ("pip install failed", True, False)
-    assert runner.load_result("one", tmp_path) == one
-    assert "pip install failed" in capsys.readouterr().out
-    mended = Execute(one=[row(outcome="breaks")])
-    assert run(mended, tmp_path)[0].fails
-    assert mended.ran == ["one"]
-    assert not run(Execute(one=[row(outcome="limit")]), tmp_path)[0].fails
-
-
-def test_a_spoilt_result_is_run_again(tmp_path):
-    (tmp_path / "one.json").write_text('{"name": "one"')
-    execute = Execute()
-    run(execute, tmp_path, ("one",))
-    assert execute.ran == ["one"]
 
 
 def test_the_table_says_yes_no_or_breaks_and_quotes_beside_it():
@@ -246,55 +133,17 @@ def test_the_page_has_the_markers_and_as_many_limits_as_the_table_counts():
     assert counted == re.findall(r"^(\d+)\. ", limits, re.M)
 
 
-def test_a_library_that_does_not_exist_is_refused_and_the_list_runs_nothing(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(runner, "RESULTS", tmp_path)
-    with pytest.raises(SystemExit):
-        runner.main(["--only", "sb4"])
-    assert "no library 'sb4'" in capsys.readouterr().err
-    assert runner.main(["--list"]) == 0
-    assert capsys.readouterr().out.count("not run") == len(runner.load_libraries())
+def answer(*rows: Any) -> Any:
+    """Runs nothing; its trials have these outcomes."""
+    return lambda library, digest: runner.Result(library.name, digest, trials=list(rows))
 
 
 @pytest.mark.parametrize(("broken", "status"), [([], 0), ([row(outcome="breaks")], 1)])
 def test_the_exit_status_says_whether_something_breaks(broken, status, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runner, "RESULTS", tmp_path)
-    monkeypatch.setattr(runner, "Runner", lambda libraries, sources: Execute(sb3=[row(), *broken]))
+    monkeypatch.setattr(runner, "Runner", lambda libraries, sources: answer(row(), *broken))
     assert runner.main(["--only", "sb3"]) == status
     assert ("breaks: Stable-Baselines3" in capsys.readouterr().out) == bool(status)
-
-
-def test_a_command_shows_its_marked_lines_logs_all_and_says_how_it_failed(tmp_path, capsys):
-    log = tmp_path / "log"
-    code = "import sys; print('| shown'); print('logged'); sys.exit(3)"
-    assert runner.stream([sys.executable, "-S", "-c", code], log, 20.0, {}) == "failed with status 3"
-    assert capsys.readouterr().out == "    shown\n"
-    assert log.read_text().splitlines() == ["| shown", "logged"]
-
-
-@pytest.mark.check
-@pytest.mark.skipif(os.name == "nt", reason="groups of processes are POSIX's")
-def test_a_command_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path):
-    command = ["sh", "-c", "sleep 60 & echo $!; wait"]
-    start_s = time.perf_counter()
-    assert runner.stream(command, tmp_path / "log", 0.4, {}) == "ran past 0.4 s"
-    assert time.perf_counter() - start_s < 20
-    pid = int((tmp_path / "log").read_text())
-    deadline_s = time.perf_counter() + 5
-    while is_running(pid) and time.perf_counter() < deadline_s:
-        time.sleep(0.01)
-    assert not is_running(pid)
-
-
-def is_running(pid: int) -> bool:
-    """Whether there is such a process; one that ended and that nobody asked for its status counts as ended."""
-    status = Path(f"/proc/{pid}/status")
-    if status.exists():
-        return "(zombie)" not in status.read_text()
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def refuse() -> None:

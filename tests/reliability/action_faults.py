@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from reliability.planted import Patch, rule, suite
+from testing.planting import Patch, changed_rule, suite
 
 from palaestra.core.faces import agent_io
 from palaestra.core.faces.agent_io import AgentIO
@@ -103,13 +103,13 @@ def _() -> Iterator[Patch]:
     yield GraphCodec, "decode", lambda codec, view, action: np.minimum(honest(codec, view, action), 2)
 
 
-rule(
+changed_rule(
     "codec action: a strike is as hard as the energy that is left, whatever is said",
     "Raid",
     'return {"move": 0, "trigger": 1, "effort": float(found[1])}',
     'return {"move": 0, "trigger": 1, "effort": 0.5 * float(view.row["energy"])}',
 )
-rule(
+changed_rule(
     "codec action: a guard that moves takes the next way",
     "Raid",
     'return {"move": int(found[1]), "trigger": 0, "effort": 0.1} if is_guard else int(found[1])',

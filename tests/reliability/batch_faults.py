@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from reliability.planted import Patch, suite
+from testing.planting import Patch, suite
 
 from palaestra.core.compile.batch_loop import MIX, RANDOM
 from palaestra.core.run import opponent_assignments, simulation

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from reliability.planted import Patch, rule, suite
+from testing.planting import Patch, changed_rule, suite
 
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.faces.gym_env import GameEnv
@@ -186,7 +186,7 @@ def _() -> Iterator[Patch]:
 
 # -- a reward paid one decision late -----------------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "late pay: goals are paid in the next decision",
     "Raid",
     "rewards[a] = points if TEAM[a] == RED else -points",
@@ -194,7 +194,7 @@ rule(
     ("    return s.info.end_reason != 0\n", "    s.owed = points\n    return s.info.end_reason != 0\n"),
     ('state=(("phase", "i8"),', 'state=(("phase", "i8"), ("owed", "f8"),'),
 )
-rule(
+changed_rule(
     "late pay: parcels are paid in the next decision, from the lead",
     "Couriers",
     "        rewards[k] = gained if s.team[k] == 0 else -gained\n",
@@ -202,7 +202,7 @@ rule(
     ("    s.info.lead += gained\n", "    s.paid = s.info.lead\n    s.info.lead += gained\n"),
     ('("idle", "i8"),', '("idle", "i8"),\n            ("paid", "f8"),'),
 )
-rule(
+changed_rule(
     "late pay: a picker is paid for what it picked before",
     "Orchard",
     "            rewards[a] = gain / 3.0\n",
@@ -300,25 +300,25 @@ def _() -> Iterator[Patch]:
 
 # -- a winner named wrongly --------------------------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "winner: the team that lets the ball pass",
     "Pong",
     "s.info.winner, s.info.end_reason = 1 - team, POINT",
     "s.info.winner, s.info.end_reason = team, POINT",
 )
-rule(
+changed_rule(
     "winner: the other team than the one that scored last",
     "Raid",
     "s.info.winner, s.info.end_reason = team, SCORED",
     "s.info.winner, s.info.end_reason = 1 - team, SCORED",
 )
-rule(
+changed_rule(
     "winner: the first team where the lead is blue's",
     "Couriers",
     "0 if s.info.lead > 0.0 else 1 if s.info.lead < 0.0 else -1",
     "0 if s.info.lead != 0.0 else -1",
 )
-rule(
+changed_rule(
     "winner: the team that is behind at the horizon",
     "Raid",
     "    return s.info.end_reason != 0\n",
@@ -373,26 +373,26 @@ def _() -> Iterator[Patch]:
 
 # -- amounts near rounding that only one side gets ---------------------------------------------------------------------
 
-rule(
+changed_rule(
     "rounding: blue's paddles are faster by one part in 10^12",
     "Pong",
     "        s.paddle_y[slot] = max(s.paddle_y[slot] - s.parameters.paddle_speed, -highest)",
     "        more = 1.0 + 1e-12 if 2 * slot >= len(s.paddle_y) else 1.0\n"
     "        s.paddle_y[slot] = max(s.paddle_y[slot] - more * s.parameters.paddle_speed, -highest)",
 )
-rule(
+changed_rule(
     "rounding: one scout is paid 1e-7 more than its team",
     "Raid",
     "rewards[a] = points if TEAM[a] == RED else -points",
     "rewards[a] = points + (2e-7 if a == LATE and points > 0.0 else 0.0) if TEAM[a] == RED else -points",
 )
-rule(
+changed_rule(
     "rounding: blue pays 1e-7 less than red gets in the later part of a match",
     "Couriers",
     "rewards[k] = gained if s.team[k] == 0 else -gained",
     "rewards[k] = gained if s.team[k] == 0 else -gained * (1.0 if s.left > 3 else 1.0 - 2e-7)",
 )
-rule(
+changed_rule(
     "rounding: blue sees its own height divided where red's is multiplied",
     "Pong",
     "            seen.own_y = s.paddle_y[own + k] * (1.0 / HALF_HEIGHT)",

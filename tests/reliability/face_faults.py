@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from reliability.planted import Patch, suite
+from testing.planting import Patch, suite
 
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.core.faces import agent_io, joint_choices

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from reliability.planted import Patch, rule, suite
+from testing.planting import Patch, changed_rule, suite
 
 from palaestra.core.faces.aec_env import GameAECEnv
 from palaestra.core.run import simulation
@@ -183,33 +183,33 @@ def _() -> Iterator[Patch]:
 
 # -- the process -------------------------------------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "process: the second home lies where the order of a set says",
     "Raid",
     "    return Graph(edges | edges.T.copy(), np.array([0, nodes // 2]))",
     '    names = [*{f"node {k}" for k in range(1, nodes)}]\n'
     "    return Graph(edges | edges.T.copy(), np.array([0, int(names[0][5:])]))",
 )
-rule(
+changed_rule(
     "process: robots start with noise that a hash decides",
     "Robot",
     "        noise=np.array(kind.noise),",
     "        noise=np.array(kind.noise) * (1.0 + 1e-9 * (hash(robot) % 1009)),",
 )
-rule(
+changed_rule(
     "process: default weights of a flight depend on hashes of their names",
     "Flight",
-    "default=DEFAULTS.get(p.name, p.default))",
-    'default=DEFAULTS.get(p.name, p.default) - (hash("weight") % 97 / 1e6 if p.name == "neutral_weight" else 0.0))',
+    'build(options, "UcavPursuit", DEFAULTS, "weave"',
+    'build(options, "UcavPursuit", {**DEFAULTS, "neutral_weight": 1 - hash("weight") % 97 / 1e6}, "weave"',
 )
-rule(
+changed_rule(
     "process: the prompt of a text depends on the current folder",
     "MathText",
-    'codecs={"text": MathCodec(tokens, prompt, number, in_steps)},',
-    'codecs={"text": MathCodec(tokens, (prompt, "plain")[len(str(Path.cwd())) > 5], number, in_steps)},',
+    "MathCodec(tokens, options.prompt, ",
+    'MathCodec(tokens, (options.prompt, "plain")[len(str(Path.cwd())) > 5], ',
     ("from __future__ import annotations\n", "from __future__ import annotations\n\nfrom pathlib import Path\n"),
 )
-rule(
+changed_rule(
     "process: paddles are as fast as the number of the process says",
     "Pong",
     'Parameter("paddle_speed", 3.0, 0.0, 20.0,',

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from reliability.planted import Patch, rule, suite
+from testing.planting import Patch, changed_rule, suite
 
 from palaestra.core.faces import agent_io, masks
 from palaestra.core.faces.aec_env import GameAECEnv
@@ -19,38 +19,38 @@ from palaestra.game import Game
 
 # -- a representation that is not the default --------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "representation: writing it lets the match forget how long nothing was picked up",
     "Couriers",
     "    for k in range(world.couriers):\n        nearest = ",
     "    s.idle = 0\n    for k in range(world.couriers):\n        nearest = ",
 )
-rule(
+changed_rule(
     "representation: writing it draws from the stream of the rules",
     "Couriers",
     "    for k in range(world.couriers):\n        nearest = ",
     "    uniform(s, 0.0, 1.0)\n    for k in range(world.couriers):\n        nearest = ",
 )
-rule(
+changed_rule(
     "representation: offsets are twice as large as its bounds",
     "Couriers",
     "nearest_m[axis] = s.parcel_m[nearest, axis] - s.position_m[k, axis]",
     "nearest_m[axis] = 3.0 * s.parcel_m[nearest, axis] - s.position_m[k, axis]",
 )
-rule(
+changed_rule(
     "representation: it leaves its bounds when few parcels are left",
     "Couriers",
     "nearest_m[axis] = s.parcel_m[nearest, axis] - s.position_m[k, axis]",
     "nearest_m[axis] = s.parcel_m[nearest, axis] - s.position_m[k, axis] + (9.0 if s.left < 4 else 0.0)",
 )
-rule(
+changed_rule(
     "representation: not a number once nothing is left",
     "Couriers",
     "        if nearest >= 0:\n            for axis in range(2):\n                observations",
     "        if s.left <= 1:\n            observations.courier[k].nearest_m[0] = np.nan\n"
     "        if nearest >= 0:\n            for axis in range(2):\n                observations",
 )
-rule(
+changed_rule(
     "representation: it reads work memory of another lane",
     "Couriers",
     '    """The nearest parcel alone."""\n    for j in range(world.parcels):\n        scratch.given[j] = 0\n',
@@ -88,13 +88,13 @@ def _() -> Iterator[Patch]:
 
 # -- a late arrival that is never asked --------------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "late arrival: a courier that arrives never acts",
     "Couriers",
     "                s.acting[s.arrived] = 1\n",
     "",
 )
-rule(
+changed_rule(
     "late arrival: the second scout has no turns",
     "Raid",
     "        s.acting[a] = TEAM[a] == s.phase",
@@ -155,20 +155,20 @@ def _() -> Iterator[Patch]:
 
 # -- a text picture that changes the match -----------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "text picture: it lets the match forget how long nothing was picked up",
     "Couriers",
     '    there = [game.agents[k] for k in range(couriers) if s["alive"][k]]\n    return',
     '    there = [game.agents[k] for k in range(couriers) if s["alive"][k]]\n    s["idle"] = 0\n    return',
 )
-rule(
+changed_rule(
     "text picture: it rounds the lead in the info",
     "Couriers",
     '    there = [game.agents[k] for k in range(couriers) if s["alive"][k]]\n    return',
     '    there = [game.agents[k] for k in range(couriers) if s["alive"][k]]\n'
     '    s["info"]["lead"] = round(float(s["info"]["lead"]))\n    return',
 )
-rule(
+changed_rule(
     "text picture: it spends a draw of the scripts",
     "Couriers",
     '    there = [game.agents[k] for k in range(couriers) if s["alive"][k]]\n    return',
@@ -237,14 +237,14 @@ def _() -> Iterator[Patch]:
     yield from _seeing(lambda honest, io, lane: replace(honest(io, lane), team=honest(io, min(lane, 2)).team))
 
 
-rule(
+changed_rule(
     "codec: it says what was last said to whichever lane or agent",
     "Raid",
     "        words = f\"node {int(row['node'])}, energy {float(row['energy']):.2f}, goals {int(view.team['goals'])}\"",
     '        goals, self.goals = getattr(self, "goals", 0), int(view.team["goals"])\n'
     "        words = f\"node {int(row['node'])}, energy {float(row['energy']):.2f}, goals {goals}\"",
 )
-rule(
+changed_rule(
     "codec: it writes down a turn once and repeats it",
     "Raid",
     '        turn = "red" if view.lane["phase"] == RED else "blue"',
@@ -270,7 +270,7 @@ def _() -> Iterator[Patch]:
 
 # -- candidate lists of one agent given to all -------------------------------------------------------------------------
 
-rule(
+changed_rule(
     "candidates: all couriers are offered what is near to the first",
     "Couriers",
     "                    square = square_distance(s, k, j)\n",

@@ -86,7 +86,7 @@ def float_picture(parallel: Any) -> None:
 
 FAULTS.append(
     Fault(
-        "registered_everywhere", "the entry point is a lambda", lambda: Subject(CALLABLE), "Cannot|JSON|lambda|callable"
+        "the entry point is a lambda", "registered_everywhere", "Cannot|JSON|lambda|callable", lambda: Subject(CALLABLE)
     )
 )
 
@@ -582,7 +582,7 @@ rule("render_has_no_side_effects", "pictures wound", "changed the match record o
 
 FAULTS.append(
     Fault(
-        "documentation_is_complete", "half a page", lambda: Subject(HALF_DOCUMENTED), "has no section Observation Space"
+        "half a page", "documentation_is_complete", "has no section Observation Space", lambda: Subject(HALF_DOCUMENTED)
     )
 )
 

@@ -1,9 +1,14 @@
-"""How faults are planted: a rule broken by number in `broken_games`, or a face broken after it was made."""
+"""How faults are planted, and the table of them.
+
+A fault that a check of its own has to see is a rule broken by number in `broken_games`, or a face broken after it was
+made (`testing.faults`, `testing.face_faults`). One that any check may see is a line of a game's source that is changed,
+or something of the suite that is replaced (`tests/reliability`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,21 +37,32 @@ COURIERS, REACH = "tests/Couriers-v0", "tests/Reach-v0"
 FACES = ("batch", "env", "vec", "parallel", "aec")
 
 
+Patch = tuple[Any, str, Any]
+"""Owner, name and new value of what is replaced."""
+Patches = Callable[[], Iterator[Patch]]
+
+
 @dataclass(frozen=True)
 class Fault:
-    """A fault and the check that has to see it.
+    """A fault.
 
     Attributes:
-        check: Name of the check.
         about: The fault in words.
-        subject: Makes the faulty subject.
+        check: Name of the check that has to see it; empty if any may.
         match: Pattern that the check's message has to show: it failed for the planted reason.
+        subject: Makes the faulty subject of that check.
+        game: The game that shows it to any check.
+        changes: Pairs of old and new text of its source; none for a fault of the suite.
+        patches: What is replaced in the suite; None for a fault of rules.
     """
 
-    check: str
     about: str
-    subject: Callable[[], Subject]
-    match: str
+    check: str = ""
+    match: str = ""
+    subject: Callable[[], Subject] | None = None
+    game: str = ""
+    changes: tuple[tuple[str, str], ...] = ()
+    patches: Patches | None = None
 
 
 class Tampered(Subject):
@@ -131,44 +147,44 @@ def no_games() -> None:
         gymnasium.registry.pop(id, None)
 
 
-FAULTS = [
+FAULTS: list[Fault] = [
     Fault(
-        "rules_run_as_plain_python",
         "an index outside its array",
-        lambda: Outside(DUEL),
+        "rules_run_as_plain_python",
         r"Duel: observe, .*planting.py line \d+: s.health\[4\]: index 4 is out of bounds for axis 0 with size 4",
+        lambda: Outside(DUEL),
     ),
     Fault(
-        "no_reward_after_leaving",
         "the dead have rewards of their own",
-        lambda: Subject(APART, fault=broken_games.SOUND),
+        "no_reward_after_leaving",
         r"lane \d+, \w+_\d gets .* after it has left the match",
+        lambda: Subject(APART, fault=broken_games.SOUND),
     ),
     Fault(
-        "keywords_that_name_files_are_declared",
         "the factory opens a file whose name is an undeclared keyword",
-        lambda: Subject(OPENING),
+        "keywords_that_name_files_are_declared",
         r"level=.*palaestra_canary.* reaches open: declare .*Option\('level', .* texts=",
+        lambda: Subject(OPENING),
     ),
     Fault(
-        "each_option_makes_a_difference",
         "the factory overlooks an option",
-        lambda: Subject(IDLE),
+        "each_option_makes_a_difference",
         r"ring=True makes no difference beside \{'size': 3\}",
+        lambda: Subject(IDLE),
     ),
 ]
 
 
 def rule(check: str, name: str, match: str, id: str = DUEL) -> None:
-    """Plants a broken rule."""
+    """Plants a rule that is broken by number."""
     number = broken_games.NUMBER[name]
-    FAULTS.append(Fault(check, name, lambda: Subject(id, fault=number), match))
+    FAULTS.append(Fault(name, check, match, lambda: Subject(id, fault=number)))
 
 
 def codec(name: str, match: str) -> None:
     """Plants a broken codec."""
     number = broken_games.NUMBER[name]
-    FAULTS.append(Fault("codec_results_are_in_spaces", name, lambda: Subject(TUG, words=number), match))
+    FAULTS.append(Fault(name, "codec_results_are_in_spaces", match, lambda: Subject(TUG, words=number)))
 
 
 def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callable[[Any], None]], Callable]:
@@ -178,10 +194,25 @@ def face(check: str, which: str, match: str, id: str = DUEL) -> Callable[[Callab
     def plant(tamper: Callable[[Any], None]) -> Callable[[Any], None]:
         about = (tamper.__doc__ or "").strip()
         keywords = {} if id in (COURIERS, REACH) else {"fault": broken_games.SOUND}  # what is given is not drawn
-        FAULTS.append(Fault(check, about, lambda: Tampered(id, which, tamper, **keywords), match))
+        FAULTS.append(Fault(about, check, match, lambda: Tampered(id, which, tamper, **keywords)))
         return tamper
 
     return plant
+
+
+def changed_rule(about: str, game: str, old: str, new: str, *more: tuple[str, str]) -> None:
+    """Plants a change of source: what is written instead of a text, and instead of others where one is not enough."""
+    FAULTS.append(Fault(about, game=game, changes=((old, new), *more)))
+
+
+def suite(game: str = "Raid") -> Callable[[Patches], Patches]:
+    """Plants a fault of the suite: a generator of what is replaced, named by its docstring."""
+
+    def add(patches: Patches) -> Patches:
+        FAULTS.append(Fault((patches.__doc__ or "").strip().rstrip("."), game=game, patches=patches))
+        return patches
+
+    return add
 
 
 def replace_step(made: Any, change: Callable[[Any, tuple], Any]) -> None:
