@@ -31,7 +31,9 @@ METHODS = {
 }
 PLACES = {
     "3m": Place("three marines", "palaestra/Skirmish-3m-v0", ("map=3m",), "red", "builtin", {"gamma": 0.9}),
-    "a b": Place("another", "palaestra/Skirmish-8m-v0", opponent="nearest", column="return", label="return"),
+    "a b": Place(
+        "another", "palaestra/Skirmish-8m-v0", ("map=8m",), opponent="nearest", column="return", label="return"
+    ),
 }
 ENTRIES = (
     Entry("3m", "vdn", 300, bar=0.9, weights="learnt", arguments={"lanes": 4}),
@@ -64,7 +66,7 @@ def test_arguments_of_an_entry_come_before_those_of_its_method_its_place_and_the
     assert (run.lanes, run.gamma, run.matches, run.total_steps, run.seed) == (4, 0.5, 6, 300, 3)
     assert run.quiet
     other = STUDY.run_of(ENTRIES[1], 0, tmp_path)
-    assert (other.team, other.opponent, other.options) == ("blue", "nearest", ("horizon=9",))
+    assert (other.team, other.opponent, other.options) == ("blue", "nearest", ("map=8m", "horizon=9"))
 
 
 def test_first_seeds_come_first_and_an_entry_may_ask_for_fewer(trained: list[Any], figure_args: FigureArgs):
