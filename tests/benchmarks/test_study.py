@@ -22,7 +22,7 @@ from learning.drawing import read_table
 from learning.figures import FigureArgs, Method
 from learning.study import Entry, Place, Study, asked_of, median, panel_per_place, won_per_place
 from palaestra import registry
-from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.agents import make_rules
 from palaestra_baselines.common.run_folder import LOG, WEIGHTS, write_curve
 
 METHODS = {
@@ -158,7 +158,7 @@ def test_an_entry_is_a_run_that_its_method_takes_in_a_game_that_there_is(study: 
     assert study.methods[entry.method].title
     if run.env_id in registry.ROWS:
         run.check()
-        game, _ = registry.make_game(run.env_id, **keywords(getattr(run, "options", ())))
+        game = make_rules(run.env_id, getattr(run, "options", ()))
         assert getattr(run, "team", next(iter(game.teams))) in ("", *game.teams)
 
 

@@ -389,9 +389,13 @@ def make_lanes(
 
 
 def make_rules(id: str, options: tuple[str, ...]) -> Game:
-    """The rules of an id by texts as of `keywords`; ``mates=``, which is for what plays them, is left out."""
-    given = {name: value for name, value in keywords(options).items() if name != MATES}
-    return registry.make_game(id, **given)[0]
+    """The rules of an id by texts as of `keywords`."""
+    return registry.make_game(id, **rule_keywords(options))[0]
+
+
+def rule_keywords(options: tuple[str, ...]) -> dict[str, Any]:
+    """Keywords of the rules from texts as of `keywords`: ``mates=``, which is for what plays them, is left out."""
+    return {name: value for name, value in keywords(options).items() if name != MATES}
 
 
 def keywords(options: tuple[str, ...]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from palaestra.core.files import write_atomically
 from palaestra.scale.cluster import WAIT_S, RayTasks, connected
 from palaestra.scale.pieces import accept, made_with, row_data
 from palaestra.scale.tasks import Lost, Tasks, work_off
-from palaestra_baselines.common.agents import keywords
+from palaestra_baselines.common.agents import rule_keywords
 from palaestra_baselines.common.run_folder import (
     LOG,
     RunArgs,
@@ -195,7 +195,7 @@ def _pieces(runs: Sequence[TrainingRun]) -> Iterator[list[TrainingPiece]]:
             piece = TrainingPiece(f"the run in {args.folder}", content, markers[directory])
             id = getattr(args, "env_id", "")
             if id in registry.ROWS:
-                given = keywords(args.options)
+                given = rule_keywords(args.options)
                 facts = {"keywords": given, "row": row_data(registry.row(id)), "made_with": made_with(id, given)}
                 piece = dataclasses.replace(piece, env_id=id, **facts)
             pieces.append(piece)
