@@ -182,7 +182,7 @@ def states(report_progress: ReportProgress) -> list[Measurement]:
     restores, pictures = [], []
     for robots in ALL:
         report_progress(robots.name)
-        sim = registry.make_batch(robots.id, LANES, threads=min(2, _cores()), **robots.keywords)
+        sim = registry.make_batch(robots.id, LANES, threads=min(2, cores()), **robots.keywords)
         call = batch_call(sim)
         for _ in range(KEPT_DECISIONS):
             call()
@@ -255,7 +255,7 @@ def threads(report_progress: ReportProgress) -> list[Measurement]:
         RuntimeError: The matches differ.
     """
     import_mujoco()
-    if _cores() < 2:
+    if cores() < 2:
         raise NotHere("needs two cores")
     measurements = []
     for robots in QUADRUPEDS:
@@ -275,13 +275,14 @@ def threads(report_progress: ReportProgress) -> list[Measurement]:
         for sim in sims:
             sim.close()
         ms = [1e3 * min(walls) / robots.decisions for walls in taken]
-        note = f"ms a decision: {ms[0]:.1f} to {ms[1]:.1f}, the same bytes; {_cores()} cores"
+        note = f"ms a decision: {ms[0]:.1f} to {ms[1]:.1f}, the same bytes; {cores()} cores"
         about = f"two threads, {robots.name}, {LANES} lanes, speed-up"
         measurements.append(Measurement("", about, ms[0] / ms[1], THREADS_BAR, True, note))
     return measurements
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

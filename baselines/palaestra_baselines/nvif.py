@@ -46,7 +46,7 @@ from palaestra import registry
 from palaestra.core.files import FileError
 from palaestra.core.run.opponents import Opponent, OpponentSpec
 from palaestra.game import Game
-from palaestra_baselines.common.agents import keywords, make_lanes
+from palaestra_baselines.common.agents import keywords, make_lanes, opponents_of
 from palaestra_baselines.common.flat_networks import greedy, masked_log_softmax, q_of_actions
 from palaestra_baselines.common.neighbours import (
     NETWORK,
@@ -83,7 +83,6 @@ from palaestra_baselines.common.training import (
     learn,
     learning_command,
     linear_schedule,
-    opponents_of,
     weighted_mean,
 )
 from palaestra_baselines.mappo import mean_entropy, policy_loss, standardised
@@ -230,7 +229,9 @@ def divergence(mean: torch.Tensor, log_variance: torch.Tensor, alive: torch.Tens
 
 def play_at_random(args: Args) -> dict[str, torch.Tensor]:
     """What agents observe in matches of random play, fields ``[S, A, ...]``; nobody looks at rewards."""
-    sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args))
+    sim = make_lanes(
+        args.env_id, args.options, args.lanes, opponents_of(args.env_id, args.options, args.team, args.opponent)
+    )
     roster, rows = NeighbourRoster(sim.game, [args.team]), -(-args.random_decisions // args.lanes)
     replay = Replay(rows + 1, args.lanes)
     collector = Collector(sim, roster, replay, PRETRAINING_RUN + args.seed)

@@ -295,7 +295,8 @@ def panel_of(
     """
     shown = [row for row in rows if row[y] not in ("", "nan")]
     runs = group_runs([row for row in shown if row["seed"] != ""], arm)
-    curves = {(titles or {}).get(name, name): curve_over_seeds(made, y, x) for name, made in runs.items()}
+    named: dict[Any, Any] = {name: (titles or {}).get(name, name) for name in runs}
+    curves = {named[name]: curve_over_seeds(made, y, x) for name, made in runs.items()}
     across = {row[arm]: float(row[y]) for row in shown if row["seed"] == ""}
     return Panel(title, y_label, curves, {**across, **(lines or {})}, **more)
 

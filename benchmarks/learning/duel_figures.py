@@ -143,7 +143,8 @@ def draw_duel(folder: Path) -> None:
     """Draws what best responses gain and win, round by round; the rounds count from 1."""
     table = folder / "skirmish_duel.csv"
     rows = [{**row, "shown_round": int(row["round"]) + 1, "arm": "MAPPO"} for row in drawing.read_table(table)]
-    title, more = "SkirmishDuel, best response", {"x": "shown_round", "x_label": "round"}
+    title = "SkirmishDuel, best response"
+    more: Any = {"x": "shown_round", "x_label": "round"}
     gain = drawing.panel_of(title, "gain in a match", rows, "arm", "gain", **more)
     won = drawing.panel_of(title, "share of matches won", rows, "arm", "exploited", is_share=True, **more)
     drawing.draw(table, [gain, won])

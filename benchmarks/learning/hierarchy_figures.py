@@ -78,7 +78,7 @@ AGAINST: dict[str, dict[str, Any]] = {
 
 def league_results(study: Study, made: Made) -> Rows:
     """Tests of the last generations; writes the table of the league, installs its best one, trains best responses."""
-    runs = {arm: group for (_, arm), group in made.runs.items()}
+    runs: dict[str, Any] = {arm: group for (_, arm), group in made.runs.items()}
     folder = made.args.figures
     figures.write_rows(
         folder / "ucav_league_matrix.csv", [line for run in runs[LEAGUE_ARM] for line in matrix_rows(run)]

@@ -178,7 +178,8 @@ def model_errors(place: str, context: int, seed: int) -> np.ndarray:
 def draw_models(folder: Path) -> None:
     """Draws the errors of both models, a panel a family."""
     table = folder / "meta_models.csv"
-    rows, names = drawing.read_table(table), {"x_label": "decision of a match"}
+    rows = drawing.read_table(table)
+    names: Any = {"x_label": "decision of a match"}
     own = {place: [row for row in rows if row["setting"] == place] for place in MODEL_PLACES}
     drawing.draw(
         table,

@@ -65,7 +65,7 @@ def pursuit_panels(study: Study, rows: list[dict[str, str]]) -> list[drawing.Pan
 
 def pursuit_results(study: Study, made: Made) -> Rows:
     """Kills in tests; installs the weights of the best by stick."""
-    runs = {arm: group for (_, arm), group in made.runs.items()}
+    runs: dict[str, Any] = {arm: group for (_, arm), group in made.runs.items()}
     rows = list(result_rows(runs))
     for row in rows:
         if row["player"] in ARMS:

@@ -15,11 +15,11 @@ pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 
 from replay.test_page import read
+from ucav.acmi_reader import read_acmi
 
 from palaestra import registry
 from palaestra.evaluation.ratings import wilson_interval
 from palaestra.game import Family
-from palaestra.games.ucav.acmi import read_acmi
 from palaestra.replay.headline import name_of
 from palaestra_baselines import demo
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from baselines.short_runs import OF_MAPPO
 
 from palaestra.evaluation import evaluate
 from palaestra_baselines import mappo, vdn
-from palaestra_baselines.common import many_runs
-from palaestra_baselines.common.run_folder import RunFolder
+from palaestra_baselines.common.many_runs import train_runs
+from palaestra_baselines.common.run_folder import WEIGHTS, RunFolder
 from palaestra_baselines.common.training import EVALUATION_SEED
 
 pytestmark = pytest.mark.check
@@ -39,11 +38,10 @@ def test_the_learner_decides_for_the_first_agent_alone(tmp_path: Path):
     sim.close()
 
 
-def test_runs_beside_others_are_sent_to_other_processes_with_the_keywords_of_the_rules(tmp_path: Path):
+def test_runs_beside_others_are_trained_by_other_processes(tmp_path: Path):
     args = mappo.Args(**{**SMALL, "options": ("mates=random", "horizon=50")}, directory=tmp_path)
-    with many_runs._pieces([("palaestra_baselines.mappo", args, None)]) as (piece,):
-        assert piece.keywords == {"horizon": 50}
-        assert pickle.loads(piece.content)[1].options == args.options
+    train_runs("beside", [("palaestra_baselines.mappo", args, None)], 1)
+    assert (args.folder / WEIGHTS).is_file()
 
 
 def test_evaluations_play_the_first_agent_beside_the_same_players(tmp_path: Path):

@@ -43,6 +43,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_learns_from_transcripts_and_then_from_matches_and_goes_on_when_killed(
     small: None, figure_args: FigureArgs, monkeypatch: pytest.MonkeyPatch
 ):
+    make = learn.FIGURES["real_model"].make
+    assert make is not None
     kept, last, rates = real_figures.Run.iterate, [5], list[float]()
 
     def killed(run: real_figures.Run) -> None:
@@ -53,10 +55,10 @@ def test_it_learns_from_transcripts_and_then_from_matches_and_goes_on_when_kille
 
     monkeypatch.setattr(real_figures.Run, "iterate", killed)
     with pytest.raises(KeyboardInterrupt):
-        learn.FIGURES["real_model"](figure_args)
+        make(figure_args)
     assert rates == [5e-5] * 4 + [1e-5]
     last[0] = 100
-    learn.FIGURES["real_model"](figure_args)
+    make(figure_args)
     rows = read_table(figure_args.figures / "real_model.csv")
     assert [row["stage"] for row in rows] == [*["SFT"] * 3, *["SFT then GRPO"] * 2]
     assert [round(60 * float(row["minutes"])) for row in rows] == [0, 2, 4, 6, 8]

@@ -59,5 +59,5 @@ def test_every_measurement_can_be_measured(capsys: pytest.CaptureFixture[str], m
         "concert": "diplomacy",
     }
     elsewhere = {name for name, peer in peers.items() if not find_spec(peer)}
-    elsewhere |= {"robots-threads"} if robots_speed._cores() < 2 else set()
+    elsewhere |= {"robots-threads"} if robots_speed.cores() < 2 else set()
     assert [row["name"] for row in rows if row["value"] is None and row["name"] not in elsewhere] == []

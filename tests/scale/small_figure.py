@@ -1,13 +1,13 @@
 """``python small_figure.py WORDS``: `learn.main` with a figure ``fm3q_limit`` of six runs of half a second each."""
 
 import sys
+from dataclasses import replace
 
 import learn
-from learning import team_figures
+from learning.study import Study
 
+STEPS = 1600
 SMALL = {
-    "env_id": "palaestra/GridSoccer-v0",
-    "total_steps": 1600,
     "lanes": 16,
     "warmup_steps": 100,
     "updates": 1,
@@ -20,12 +20,12 @@ SMALL = {
 
 def main(*words: str) -> None:
     """Makes the figure."""
-    before = team_figures.LITTMAN
-    team_figures.LITTMAN = {**before, **SMALL}
-    try:
-        learn.main(["fm3q_limit", "--seeds", "6", *words])
-    finally:
-        team_figures.LITTMAN = before
+    study = learn.FIGURES["fm3q_limit"]
+    assert isinstance(study, Study)
+    places = {name: replace(place, arguments={**place.arguments, **SMALL}) for name, place in study.places.items()}
+    entries = tuple(replace(entry, steps=STEPS) for entry in study.entries)
+    learn.FIGURES["fm3q_limit"] = replace(study, places=places, entries=entries)
+    learn.main(["fm3q_limit", "--seeds", "6", *words])
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ pytest.importorskip("tyro")
 import torch
 
 import palaestra
-from learning.skirmish_figures import GROUPS, Entry, final_row, run_of
+from learning.skirmish_figures import GROUPS, STUDIES, Entry, final_row
 from palaestra.core.compile.batch_loop import RUNNING
 from palaestra.games.skirmish.orders import NOTHING, STOP
 from palaestra_baselines import vdn
@@ -111,8 +111,8 @@ def test_the_last_position_of_a_match_counts_at_the_time_limit_and_not_after_a_d
     "entry", [e for e in GROUPS["solved"] if e.method == "vdn" and e.bar is not None], ids=lambda entry: entry.place
 )
 def test_vdn_wins_nine_of_ten_matches_within_three_minutes(entry: Entry, tmp_path: Path):
-    run = run_of(entry, 0, tmp_path, quiet=True)
-    report = vdn.train(run)  # type: ignore[arg-type]
+    run = STUDIES["skirmish_solved"].run_of(entry, 0, tmp_path, quiet=True)
+    report = vdn.train(run)
     assert (entry.bar, entry.minutes) == (0.9, 3.0)
     assert report.cpu_s <= 180.0
     assert final_row(entry.place, "vdn", run, report.log)["won"] >= 0.9

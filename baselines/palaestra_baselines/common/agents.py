@@ -398,6 +398,48 @@ def rule_keywords(options: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in keywords(options).items() if name != MATES}
 
 
+def opponents_of(id: str, options: tuple[str, ...], team: str, opponent: str) -> dict[str, str]:
+    """The player of the team that does not learn; none in a game of one team.
+
+    Raises:
+        ValueError: None of the teams has this name, nobody plays the other, or somebody is to play where there is none.
+    """
+    game = make_rules(id, options)
+    if list(game.teams) == [team] and not opponent:
+        return {}
+    if team not in game.teams or len(game.teams) != 2:
+        raise ValueError(
+            f"--team is one of two teams; {game.name} has {', '.join(game.teams)}, got {team!r}"
+            + (" (one team learns alone, with --opponent '')" if len(game.teams) == 1 else "")
+        )
+    if not opponent:
+        raise ValueError(f"--team {team} learns against a script: say which by --opponent")
+    return {other: opponent for other in game.teams if other != team}
+
+
+def check_mates(id: str, options: tuple[str, ...], team: str, team_learner: str | None) -> None:
+    """Refuses teammates that others play, ``mates=``, where nobody learns beside them.
+
+    Args:
+        id: Registered id.
+        options: Texts as of `keywords`.
+        team: Name of the team that learns.
+        team_learner: Name of the method if it learns whole teams alone.
+
+    Raises:
+        ValueError: Says what to do.
+    """
+    if MATES not in keywords(options):
+        return
+    if team_learner is not None:
+        raise ValueError(f"{team_learner} learns whole teams: leave --options mates= out, or learn one agent by mappo")
+    first = next(iter(make_rules(id, options).teams))
+    if team != first:
+        raise ValueError(
+            f"--options mates= gives teammates to the first agent of the first team: say --team {first}, got {team!r}"
+        )
+
+
 def keywords(options: tuple[str, ...]) -> dict[str, Any]:
     """Keywords of a game from ``name=value`` texts, values as in Python, else text.
 

@@ -21,12 +21,13 @@ from palaestra.core.run.opponents import Opponent, OpponentSpec
 from palaestra.evaluation import EVALUATION_RUN, MatchTable, evaluate
 from palaestra.game import Game
 from palaestra_baselines.common.agents import (
-    MATES,
     Roster,
+    check_mates,
     keywords,
     make_lanes,
     make_rules,
     one_team_roster,
+    opponents_of,
     two_team_roster,
 )
 from palaestra_baselines.common.policy_file import save_policy
@@ -302,8 +303,13 @@ class LaneTraining(FolderTraining):
         """
         super().__init__(args, folder, np.random.default_rng([args.seed, 2]), self.LOSSES)
         torch.manual_seed(args.seed)
-        self._check_mates()
-        sim = make_lanes(args.env_id, args.options, args.lanes, opponents_of(args) if args.team else None)
+        check_mates(args.env_id, args.options, args.team, None if self.LEARNS_BESIDE_OTHERS else folder.method)
+        sim = make_lanes(
+            args.env_id,
+            args.options,
+            args.lanes,
+            opponents_of(args.env_id, args.options, args.team, args.opponent) if args.team else None,
+        )
         options = {"numbers": True} if self.LEARNS_NUMBERS else {}
         self.roster = (
             one_team_roster(self.ROSTER, sim.game, args.team, **options) if args.team else two_team_roster(sim.game)
@@ -313,26 +319,6 @@ class LaneTraining(FolderTraining):
         self.replay = self.REPLAY(rows + 1, args.lanes)
         self.collector = Collector(sim, self.roster, self.replay, args.seed, **recorded)
         self.evaluation = evaluation or self._evaluate_by_script
-
-    def _check_mates(self) -> None:
-        """Refuses teammates that others play where the method cannot learn beside them.
-
-        Raises:
-            ValueError: Says what to do.
-        """
-        args = self.args
-        if MATES not in keywords(args.options):
-            return
-        if not self.LEARNS_BESIDE_OTHERS:
-            raise ValueError(
-                f"{self.folder.method} learns whole teams: leave --options mates= out, or learn one agent by mappo"
-            )
-        first = next(iter(make_rules(args.env_id, args.options).teams))
-        if args.team != first:
-            raise ValueError(
-                f"--options mates= gives teammates to the first agent of the first team: say --team {first}, got "
-                f"{args.team!r}"
-            )
 
     @property
     def steps(self) -> int:
@@ -490,25 +476,6 @@ def measure_team(args: LaneArgs, game: Game, team: str, player: OpponentSpec) ->
     table = evaluate(args.env_id, *((player, args.opponent) if is_first else (args.opponent, player)), **options)
     wins, returns = (table.wins, "return_a") if is_first else (table.losses, "return_b")
     return {"win_rate": wins / table.matches, "return": float(table.results[returns].mean())}
-
-
-def opponents_of(args: LaneArgs) -> dict[str, str]:
-    """The player of the team that does not learn; none in a game of one team.
-
-    Raises:
-        ValueError: None of the teams has this name, nobody plays the other, or somebody is to play where there is none.
-    """
-    game = make_rules(args.env_id, args.options)
-    if list(game.teams) == [args.team] and not args.opponent:
-        return {}
-    if args.team not in game.teams or len(game.teams) != 2:
-        raise ValueError(
-            f"--team is one of two teams; {game.name} has {', '.join(game.teams)}, got {args.team!r}"
-            + (" (one team learns alone, with --opponent '')" if len(game.teams) == 1 else "")
-        )
-    if not args.opponent:
-        raise ValueError(f"--team {args.team} learns against a script: say which by --opponent")
-    return {team: args.opponent for team in game.teams if team != args.team}
 
 
 def learning_command(
