@@ -9,7 +9,8 @@ match, or the whole team, whose policy then plays that agent alone. Both are pla
 players that are held out of it, and so are random choices and every script, which learn nothing.
 
 `held_out_policy` learns blue in SkirmishDuel, against a mixture of red scripts, on the battles of `skirmish_mix`. There
-red sees and moves as in Skirmish and in SkirmishWaves (``blue_order=map``), so that its policies play there, too.
+red sees and moves as in Skirmish and in SkirmishWaves (``blue_order=map`` where the sides differ), so that its policies
+play there, too.
 
 `adversary` only plays. The adversary's policy is the attacked one itself where it plays either side (TeamPong's learnt
 against itself), and the held-out one on battles. A battle without a held-out policy is named and left out.

@@ -34,6 +34,7 @@ from learning.study import Entry, Figure, Made, Place, Rows, Study, asked_of, me
 from palaestra import registry
 from palaestra.evaluation import evaluate
 from palaestra.games.skirmish import maps
+from palaestra.games.skirmish.games import is_uneven
 from palaestra_baselines.common.run_folder import WEIGHTS, RunArgs, read_rows
 
 RED_LEARNS: dict[str, Any] = {"team": "red", "opponent": "builtin", "evaluations": 8, "matches": 256}
@@ -190,7 +191,8 @@ def held_out_weights(entry: Entry) -> str:
 
 def duel_of(battle: str) -> Place:
     """A battle of `MIX` in which blue can be a policy; red sees and does what it does in `BATTLES`."""
-    return Place(f"Skirmish {battle}", "palaestra/SkirmishDuel-v0", (f"map={DUEL_MAPS[battle]}", "blue_order=map"))
+    order = ("blue_order=map",) if is_uneven(DUEL_MAPS[battle]) else ()
+    return Place(f"Skirmish {battle}", "palaestra/SkirmishDuel-v0", (f"map={DUEL_MAPS[battle]}", *order))
 
 
 def opponents_of(battle: str) -> tuple[str, ...]:

@@ -214,7 +214,7 @@ def test_a_network_of_graphs_is_not_made_wider_than_its_weights(width: object, t
 
 def test_red_of_skirmish_plays_the_same_battle_where_both_sides_learn():
     duel = "palaestra/SkirmishDuel-v0"
-    even, uneven = (registry.make_game(duel, map=name, blue_order="map")[0] for name in ("2s3z", "5m_vs_6m"))
+    even, uneven = (registry.make_game(duel, map=name)[0] for name in ("2s3z", "5m_vs_6m"))
     for team in ("red", "blue"):
         assert load_policy(WEIGHTS / "skirmish_2s3z.safetensors", even, team).memory_size == 0
     assert load_policy(WEIGHTS / "skirmish_5m_vs_6m.safetensors", uneven, "red").memory_size == 0

@@ -207,8 +207,10 @@ def test_sides_whose_kinds_stand_in_another_order_in_the_file_are_alike_too():
 
 
 def test_blue_may_stay_in_the_order_in_which_it_stands_in_skirmish():
-    for map in ("5m_vs_6m", "2s3z"):
-        kept, as_ever = games.duel(map, blue_order="map"), games.battle(map)
+    for map, given in (("5m_vs_6m", {"blue_order": "map"}), ("2s3z", {})):
+        kept, as_ever = games.duel(map, **given), games.battle(map)
         assert np.array_equal(kept.world.openings, as_ever.world.openings)
+    with pytest.raises(ValueError, match="blue_order"):
+        games.duel("2s3z", blue_order="map")
     mirrored = games.duel("5m_vs_6m").world.openings
     assert not np.array_equal(mirrored, games.battle("5m_vs_6m").world.openings)

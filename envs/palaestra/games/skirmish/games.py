@@ -377,8 +377,14 @@ def turncoats(options: Any) -> Game:
     return make_game([load(options.map)], Variant(options.reward, changes=options.changes))
 
 
+def is_uneven(map: str) -> bool:
+    """Whether the sides of a map have other units."""
+    ground = load(map)
+    return sorted(ground.red.units) != sorted(ground.blue.units)
+
+
 @with_options(
-    MAP,
+    replace(MAP, example="5m_vs_6m"),
     REWARD,
     RULESET,
     Option(
@@ -387,6 +393,7 @@ def turncoats(options: Any) -> Game:
         "order of blue's units where the sides differ: that of red's mirror images, or the map's as in Skirmish and "
         "SkirmishWaves, so that policies of red which learnt there play as they do there",
         words=("mirror", "map"),
+        only={"map": is_uneven},
     ),
 )
 def duel(options: Any) -> Game:
